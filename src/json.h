@@ -16,7 +16,14 @@ typedef struct cJSON qw_json;
 qw_status qw_json_parse(qw_json **out, qw_text text, const char *what, qw_error *err);
 void qw_json_free(qw_json *root);
 
-typedef enum qw_json_kind { QW_JSON_NULL, QW_JSON_BOOL, QW_JSON_NUMBER, QW_JSON_STRING, QW_JSON_ARRAY, QW_JSON_OBJECT } qw_json_kind;
+typedef enum qw_json_kind {
+    QW_JSON_NULL,
+    QW_JSON_BOOL,
+    QW_JSON_NUMBER,
+    QW_JSON_STRING,
+    QW_JSON_ARRAY,
+    QW_JSON_OBJECT
+} qw_json_kind;
 
 qw_json_kind qw_json_kind_of(const qw_json *node);
 const char *qw_json_kind_name(qw_json_kind kind);
@@ -39,8 +46,8 @@ const char *qw_json_string(const qw_json *node);
  * value outside min..max: usage or format error (`status`) that names key, value and range. */
 typedef struct qw_json_in {
     const qw_json *object;
-    const char *what;     /* names the object in errors, as "config.json" */
-    qw_status status;     /* of such an error */
+    const char *what; /* names the object in errors, as "config.json" */
+    qw_status status; /* of such an error */
     qw_error *err;
 } qw_json_in;
 
