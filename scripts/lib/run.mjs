@@ -47,6 +47,45 @@ export function quietly(program, args, options = {}) {
   throw new Error(`${[program, ...args].join(' ')} failed (${done.code ?? 'not started'}):\n${tail}`);
 }
 
+/**
+ * As capture(), while other things go on: what the program printed, both streams together, and whether it returned 0.
+ * @returns {Promise<{ok: boolean, text: string}>}
+ */
+export function captureAside(program, args, { seconds = 1800, ...options } = {}) {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], ...options });
+    let text = '';
+    const timer = setTimeout(() => {
+      text += `\n${path.basename(program)}: stopped after ${seconds} s\n`;
+      child.kill('SIGKILL');
+    }, seconds * 1000);
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (part) => (text += part));
+    const end = (ok) => {
+      clearTimeout(timer);
+      resolve({ ok, text });
+    };
+    child.on('error', (error) => {
+      text += `${program}: ${error.message}\n`;
+      end(false);
+    });
+    child.on('close', (code) => end(code === 0));
+  });
+}
+
+/** Does all jobs, `width` at a time; the results stand in the order of the jobs. */
+export async function inParallel(width, jobs) {
+  const results = new Array(jobs.length);
+  let next = 0;
+  const work = async () => {
+    while (next < jobs.length) {
+      const i = next++;
+      results[i] = await jobs[i]();
+    }
+  };
+  await Promise.all(Array.from({ length: width }, work));
+  return results;
+}
+
 /** Runs a program whose output the reader sees as it comes; resolves to its exit code (128 + n for a signal). */
 export function show(program, args, options = {}) {
   return new Promise((resolve, reject) => {

@@ -1,0 +1,38 @@
+# Native targets: the command line, the tests, the conformance runner, and with clang's sanitizers the fuzzers.
+# QW_SANITIZE: empty, "address" (with UBSan, and coverage for libFuzzer) or "thread".
+set(QW_SANITIZE "" CACHE STRING "address, thread or nothing")
+find_package(Threads REQUIRED)
+
+add_library(qw_options INTERFACE)
+target_link_libraries(qw_options INTERFACE Threads::Threads)
+if(QW_SANITIZE STREQUAL "address")
+    set(flags -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_compile_options(qw_options INTERFACE ${flags} -fsanitize=fuzzer-no-link)
+    target_link_options(qw_options INTERFACE ${flags})
+elseif(QW_SANITIZE STREQUAL "thread")
+    target_compile_options(qw_options INTERFACE -fsanitize=thread)
+    target_link_options(qw_options INTERFACE -fsanitize=thread)
+endif()
+
+qw_add_core(native qw_options)
+
+if(EXISTS ${CMAKE_SOURCE_DIR}/src/main.c)
+    qw_add_program(qwen2 native alloc src/main.c src/file_source.c)
+endif()
+if(EXISTS ${CMAKE_SOURCE_DIR}/tests/c/conformance.c)
+    qw_add_program(conformance native alloc ${QW_CONFORMANCE})
+endif()
+
+enable_testing()
+foreach(name IN LISTS QW_TESTS)
+    qw_add_program(test_${name} native alloc_test tests/c/test_${name}.c)
+    add_test(NAME ${name} COMMAND test_${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endforeach()
+
+if(QW_SANITIZE STREQUAL "address")
+    foreach(name IN LISTS QW_FUZZERS)
+        qw_add_program(fuzz_${name} native alloc_test tests/c/fuzz_${name}.c)
+        target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    endforeach()
+endif()

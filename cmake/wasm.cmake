@@ -1,0 +1,58 @@
+# Wasm targets: the four builds that ship (bin/), and the C tests and the conformance runner for Node (../wasm-tests/).
+# A build's name is its file name's ending: "", "-threads", "-relaxed", "-threads-relaxed".
+
+# No system header in the dependency files: those of a Debian 13 root do not exist outside of it.
+set(CMAKE_DEPFILE_FLAGS_C "-MMD -MT <DEP_TARGET> -MF <DEP_FILE>")
+
+# The worker's JavaScript is bundled from the glue of the threads build and serves all four. That holds while names of
+# imports and exports are not shortened, which linking at -O2 leaves alone (-O3 would not): code is still made at -O3.
+set(QW_WASM_LINK -O2 --no-entry -sMODULARIZE -sEXPORT_NAME=createQwen2 -sENVIRONMENT=worker -sDYNAMIC_EXECUTION=0
+    -sIMPORTED_MEMORY -sALLOW_MEMORY_GROWTH -sINITIAL_MEMORY=2MB -sMAXIMUM_MEMORY=4GB -sFILESYSTEM=0
+    -sMALLOC=emmalloc -sDEFAULT_TO_CXX=0 -sSTACK_SIZE=256KB -Wno-pthreads-mem-growth)
+set(QW_WASM_TEST_LINK -O1 -sENVIRONMENT=node,worker -sNODERAWFS -sEXIT_RUNTIME -sALLOW_MEMORY_GROWTH
+    -sMAXIMUM_MEMORY=4GB -sMALLOC=emmalloc -sDEFAULT_TO_CXX=0 -sSTACK_SIZE=256KB -sSTACK_OVERFLOW_CHECK=2
+    -Wno-pthreads-mem-growth)
+set(QW_WASM_THREAD_STACK -sDEFAULT_PTHREAD_STACK_SIZE=128KB)
+
+function(qw_add_wasm build)
+    add_library(options${build} INTERFACE)
+    target_compile_options(options${build} INTERFACE -msimd128)
+    set(link ${QW_WASM_LINK} -sEXPORTED_RUNTIME_METHODS=wasmMemory)
+    set(test_link ${QW_WASM_TEST_LINK})
+    if(build MATCHES threads)
+        target_compile_options(options${build} INTERFACE -pthread)
+        set(link ${QW_WASM_LINK} -pthread -sPTHREAD_POOL_SIZE=0 ${QW_WASM_THREAD_STACK}
+            -sEXPORTED_RUNTIME_METHODS=PThread,wasmMemory)
+        list(APPEND test_link -pthread -sPROXY_TO_PTHREAD ${QW_WASM_THREAD_STACK})
+    endif()
+    if(build MATCHES relaxed)
+        target_compile_options(options${build} INTERFACE -mrelaxed-simd)
+    endif()
+    qw_add_core("${build}" options${build})
+
+    qw_add_program(qwen2${build} "${build}" alloc src/wasm.c)
+    target_link_options(qwen2${build} PRIVATE ${link})
+    set_target_properties(qwen2${build} PROPERTIES SUFFIX .js RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+    add_dependencies(dist qwen2${build})
+
+    foreach(name IN LISTS QW_TESTS)
+        qw_add_wasm_test(test_${name}${build} alloc_test tests/c/test_${name}.c)
+    endforeach()
+    if(EXISTS ${CMAKE_SOURCE_DIR}/tests/c/conformance.c)
+        qw_add_wasm_test(conformance${build} alloc ${QW_CONFORMANCE})
+    endif()
+endfunction()
+
+function(qw_add_wasm_test target alloc)
+    qw_add_program(${target} "${build}" ${alloc} ${ARGN})
+    target_link_options(${target} PRIVATE ${test_link})
+    set_target_properties(${target} PROPERTIES SUFFIX .js
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/../wasm-tests)
+    add_dependencies(wasm-tests ${target})
+endfunction()
+
+add_custom_target(dist)
+add_custom_target(wasm-tests)
+foreach(build "" -threads -relaxed -threads-relaxed)
+    qw_add_wasm("${build}")
+endforeach()

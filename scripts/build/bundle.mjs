@@ -1,0 +1,57 @@
+// The JavaScript of dist/, one bundle for each entry. An entry that imports another entry keeps the import, so that
+// their classes exist once (element.js uses the very Engine of index.js). Nothing else is left to import.
+import { chmodSync, existsSync } from 'node:fs';
+import path from 'node:path';
+import { at, say } from '../lib/run.mjs';
+
+/** file: what a page or Node loads; source: where it is written; classic: a script, not a module. */
+const ENTRIES = [
+  { file: 'index.js', source: 'js/index.js' },
+  { file: 'element.js', source: 'js/element.js' },
+  { file: 'element-define.js', source: 'js/element-define.js' },
+  { file: 'worker.js', source: 'js/worker.js', classic: true },
+  { file: 'isolation-sw.js', source: 'web/isolation-sw.js', classic: true },
+  { file: 'node.js', source: 'js/node.js', node: true },
+  { file: 'cli.js', source: 'js/cli.js', node: true, program: true },
+  { file: 'node-worker.mjs', source: 'js/node-worker.mjs', node: true },
+];
+
+const keepEntries = {
+  name: 'keep-entries',
+  setup(build) {
+    build.onResolve({ filter: /^\.\.?\// }, ({ path: wanted, resolveDir, kind }) => {
+      if (kind === 'entry-point') return null;
+      const source = path.resolve(resolveDir, wanted);
+      const entry = ENTRIES.find((other) => at(other.source) === source);
+      return entry ? { path: `./${entry.file}`, external: true } : null;
+    });
+  },
+};
+
+function optionsOf(entry) {
+  const program = entry.program ? { js: '#!/usr/bin/env node' } : {};
+  return {
+    entryPoints: [at(entry.source)],
+    outfile: at('dist', entry.file),
+    bundle: true,
+    minify: true,
+    format: entry.classic ? 'iife' : 'esm',
+    platform: entry.node ? 'node' : 'browser',
+    target: entry.node ? 'node20.16' : ['es2022', 'chrome100', 'firefox100', 'safari16.4'],
+    legalComments: 'none',
+    logLevel: 'warning',
+    banner: program,
+    plugins: [keepEntries],
+  };
+}
+
+/** Bundles every entry that exists. */
+export async function bundle() {
+  const { build } = await import('esbuild');
+  const present = ENTRIES.filter((entry) => existsSync(at(entry.source)));
+  const absent = ENTRIES.filter((entry) => !present.includes(entry));
+  say('  bundles');
+  if (absent.length) say(`  not there yet: ${absent.map((entry) => entry.source).join(' ')}`);
+  await Promise.all(present.map((entry) => build(optionsOf(entry))));
+  for (const entry of present.filter((one) => one.program)) chmodSync(at('dist', entry.file), 0o755);
+}

@@ -1,0 +1,39 @@
+// What makes dist/ a package by itself: types, licence, notices, and the word that its scripts are modules.
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { at, quietly, root, say } from '../lib/run.mjs';
+
+/** Declarations of the JavaScript, from its JSDoc; tsc is asked only when a source changed. */
+function writeTypes() {
+  if (!existsSync(at('js/index.js'))) return;
+  const sources = readdirSync(at('js'), { recursive: true }).map((name) => at('js', name));
+  const newest = Math.max(
+    ...sources.map((file) => statSync(file).mtimeMs),
+    statSync(at('tsconfig.types.json')).mtimeMs,
+  );
+  const stamp = at('build/types.stamp');
+  if (existsSync(stamp) && statSync(stamp).mtimeMs > newest && existsSync(at('dist/index.d.ts'))) return;
+  say('  types');
+  quietly(at('node_modules/.bin/tsc'), ['-p', 'tsconfig.types.json'], { cwd: root });
+  for (const name of readdirSync(at('js'))) {
+    if (name.endsWith('.d.ts')) copyFileSync(at('js', name), at('dist', name));
+  }
+  writeFileSync(stamp, '');
+}
+
+function writeNotices() {
+  const read = (file) => readFileSync(file, 'utf8').trim();
+  const notices = [
+    read(at('scripts/build/notices.txt')),
+    `cJSON\n\n${read(at('build/deps/cjson/LICENSE'))}`,
+    `@huggingface/jinja\n\n${read(at('node_modules/@huggingface/jinja/LICENSE'))}`,
+  ];
+  const line = '-'.repeat(80);
+  writeFileSync(at('dist/THIRD-PARTY-NOTICES'), `${notices.join(`\n\n${line}\n\n`)}\n`);
+}
+
+export function finishPackage() {
+  writeTypes();
+  writeNotices();
+  copyFileSync(at('LICENSE'), at('dist/LICENSE'));
+  writeFileSync(at('dist/package.json'), '{ "type": "module" }\n');
+}

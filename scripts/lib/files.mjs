@@ -1,0 +1,16 @@
+// Which files the checks and tests are about.
+import { existsSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { at } from './run.mjs';
+
+/** The files of a folder (not of those below) whose names match, as paths from the root, sorted; [] without the folder. */
+export function filesIn(folder, pattern) {
+  if (!existsSync(at(folder))) return [];
+  return readdirSync(at(folder))
+    .filter((name) => pattern.test(name))
+    .sort()
+    .map((name) => path.join(folder, name));
+}
+
+/** All our C. */
+export const cFiles = () => [...filesIn('src', /\.[ch]$/), ...filesIn('tests/c', /\.[ch]$/)];

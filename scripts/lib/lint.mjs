@@ -1,0 +1,151 @@
+// The checks that need no test program: format, warnings, types, and the lists that must agree with the tree.
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { engineExports, WASM_BUILDS } from '../build/wasm.mjs';
+import { cmakeBuild } from './cmake.mjs';
+import { cFiles, filesIn } from './files.mjs';
+import { at, capture, captureAside } from './run.mjs';
+
+/** The clang-format whose results are the rule; others differ in small things. */
+const CLANG_FORMAT = 14;
+
+const pass = { ok: true, text: '' };
+const fail = (text) => ({ ok: false, text });
+const verdict = (faults) => (faults.length ? fail(faults.join('\n')) : pass);
+
+async function formatOfC() {
+  const version = /version (\d+)/.exec(capture('clang-format', ['--version']).stdout)?.[1];
+  if (Number(version) !== CLANG_FORMAT)
+    return { skipped: `clang-format is ${version}, the rule is that of ${CLANG_FORMAT}` };
+  return captureAside('clang-format', ['--dry-run', '--Werror', ...cFiles()]);
+}
+
+const formatOfJs = () => captureAside(at('node_modules/.bin/prettier'), ['--check', '--log-level', 'warn', '.']);
+
+const types = () => captureAside(at('node_modules/.bin/tsc'), ['-p', 'tsconfig.json']);
+
+const includes = () => captureAside(process.execPath, [at('scripts/check-includes.mjs')]);
+
+/** The names of a list in CMakeLists.txt. */
+function cmakeList(name) {
+  const text = readFileSync(at('CMakeLists.txt'), 'utf8');
+  const list = new RegExp(`set\\(${name}\\s([^)]*)\\)`).exec(text)?.[1];
+  if (!list) throw new Error(`CMakeLists.txt has no list ${name}`);
+  return list.trim().split(/\s+/);
+}
+
+/** Every file is listed in CMakeLists.txt, and every name there has its file. */
+function fileLists() {
+  const faults = [];
+  const compare = (list, present, listed) => {
+    for (const file of present.filter((one) => !listed.includes(one))) faults.push(`${file} is not in ${list}`);
+    for (const file of listed.filter((one) => !present.includes(one))) faults.push(`${list}: there is no ${file}`);
+  };
+  const named = (list, prefix) => cmakeList(list).map((name) => `${prefix}${name}.c`);
+  const programs = ['alloc', 'main', 'wasm', 'file_source'].map((name) => `src/${name}.c`);
+  compare('QW_SOURCES', filesIn('src', /\.c$/), [...named('QW_SOURCES', 'src/'), ...programs]);
+  compare('QW_TESTS', filesIn('tests/c', /^test_.*\.c$/), named('QW_TESTS', 'tests/c/test_'));
+  compare('QW_FUZZERS', filesIn('tests/c', /^fuzz_.*\.c$/), named('QW_FUZZERS', 'tests/c/fuzz_'));
+  compare('QW_CONFORMANCE', filesIn('tests/c', /^conformance.*\.c$/), named('QW_CONFORMANCE', 'tests/c/'));
+  return verdict(faults);
+}
+
+const WARNINGS = [
+  '-Wall',
+  '-Wextra',
+  '-Wpedantic',
+  '-Wconversion',
+  '-Wshadow',
+  '-Wstrict-prototypes',
+  '-Wmissing-prototypes',
+];
+
+/** One plain line compiles and links the command line: the build system holds no secrets. */
+async function plainCompile(compiler) {
+  const sources = filesIn('src', /\.c$/).filter((file) => file !== 'src/wasm.c');
+  mkdirSync(at('build/plain'), { recursive: true });
+  const cjson = `build/plain/cJSON-${compiler}.o`;
+  const dependency = await captureAside(compiler, [
+    '-std=c11',
+    '-O2',
+    '-w',
+    '-c',
+    'build/deps/cjson/cJSON.c',
+    '-o',
+    cjson,
+  ]);
+  if (!dependency.ok) return dependency;
+  const options = [
+    '-std=c11',
+    '-O2',
+    '-ffp-contract=off',
+    ...WARNINGS,
+    '-Werror',
+    '-Isrc',
+    '-isystem',
+    'build/deps/cjson',
+  ];
+  return captureAside(compiler, [
+    ...options,
+    ...sources,
+    cjson,
+    '-pthread',
+    '-lm',
+    '-o',
+    `build/plain/qwen2-${compiler}`,
+  ]);
+}
+
+/** No function of libm but the exactly rounded ones: others differ from one C library to the next. */
+async function noLibm() {
+  const inexact = /^(a?(sin|cos|tan)h?|atan2|exp2?|expm1|log(2|10|1p)?|pow|cbrt|hypot|erfc?|[lt]gamma|fma)[fl]?$/;
+  cmakeBuild('native', 'core_native');
+  const faults = [];
+  for (const object of filesIn('build/native/CMakeFiles/core_native.dir/src', /\.o$/)) {
+    const names = capture('nm', ['-u', '--format=posix', object]).stdout.split('\n');
+    for (const name of names.map((line) => line.split(' ')[0]).filter((one) => inexact.test(one))) {
+      faults.push(`${path.basename(object, '.c.o')}.c calls ${name}()`);
+    }
+  }
+  return verdict(faults);
+}
+
+/** The four builds export the same functions, and js/wasm.js calls those that there are and no others. */
+function exportsAgree() {
+  if (!existsSync(at('dist/qwen2.wasm'))) return { skipped: 'dist/ is not built' };
+  const exported = engineExports(WASM_BUILDS[0]);
+  const faults = WASM_BUILDS.slice(1)
+    .filter((build) => engineExports(build).join() !== exported.join())
+    .map((build) => `${build}.wasm exports other functions than ${WASM_BUILDS[0]}.wasm`);
+  if (existsSync(at('js/wasm.js'))) {
+    const text = readFileSync(at('js/wasm.js'), 'utf8');
+    const called = new Set([...text.matchAll(/\b_?(qwx_\w+)/g)].map((match) => match[1]));
+    for (const name of called)
+      if (!exported.includes(name)) faults.push(`js/wasm.js names ${name}, which is not exported`);
+    for (const name of exported)
+      if (!called.has(name)) faults.push(`${name} is exported, and js/wasm.js does not name it`);
+  }
+  return verdict(faults);
+}
+
+/** Lockfiles name packages, never the host that they came from. */
+function lockfilesNameNoHost() {
+  const files = ['package-lock.json', 'scripts/setup/node24/package-lock.json'];
+  return verdict(
+    files.filter((file) => /https?:/.test(readFileSync(at(file), 'utf8'))).map((file) => `${file} names a host`),
+  );
+}
+
+/** What to check, in order; each gives {ok, text} or {skipped}. */
+export const CHECKS = [
+  { name: 'format of C', run: formatOfC },
+  { name: 'format of JavaScript', run: formatOfJs },
+  { name: 'types of JavaScript', run: types },
+  { name: 'order of includes', run: includes },
+  { name: 'lists of files', run: fileLists },
+  { name: 'plain compile, gcc', run: () => plainCompile('gcc') },
+  { name: 'plain compile, clang', run: () => plainCompile('clang') },
+  { name: 'no inexact libm', run: noLibm },
+  { name: 'exports', run: exportsAgree },
+  { name: 'lockfiles', run: lockfilesNameNoHost },
+];

@@ -1,0 +1,28 @@
+// Makes build/site/: the demo page with dist/ and the tiny model, ready for any static host. --no-build takes dist/ as it is.
+import { copyFileSync, cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { at, say, script, show } from './lib/run.mjs';
+
+const TINY = 'austen-tiny-q8_0.gguf';
+
+await script(async (args) => {
+  if (!args.includes('--no-build')) {
+    for (const step of ['setup', 'build']) {
+      if (await show(process.execPath, [at(`scripts/${step}.mjs`)])) return 1;
+    }
+  }
+  say('site');
+  const fresh = at('build/site.new');
+  rmSync(fresh, { recursive: true, force: true });
+  mkdirSync(fresh, { recursive: true });
+  cpSync(at('web'), fresh, { recursive: true });
+  cpSync(at('dist'), `${fresh}/dist`, { recursive: true });
+  mkdirSync(`${fresh}/models`);
+  copyFileSync(at('models', TINY), `${fresh}/models/${TINY}`);
+  // A service worker reaches only the folder that it lies in: the page's own copy stands beside the page.
+  if (existsSync(at('dist/isolation-sw.js'))) copyFileSync(at('dist/isolation-sw.js'), `${fresh}/isolation-sw.js`);
+  // GitHub Pages leaves out files and folders that begin with _ unless this file is there.
+  writeFileSync(`${fresh}/.nojekyll`, '');
+  rmSync(at('build/site'), { recursive: true, force: true });
+  renameSync(fresh, at('build/site'));
+  say('  build/site');
+});

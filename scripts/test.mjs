@@ -1,0 +1,76 @@
+// Sets up, builds, and runs every kind of test in order.
+//   node scripts/test.mjs [--long] [--only KIND,KIND]      --long: the fuzzers get ten minutes each
+import { existsSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { at, say, script, show } from './lib/run.mjs';
+import * as kinds from './test/kinds.mjs';
+
+const KINDS = [
+  { name: 'checks', title: 'format, warnings, types, lists', run: kinds.checks },
+  { name: 'native', title: 'C tests, ASan and UBSan', run: kinds.nativeTests },
+  { name: 'threads', title: 'C tests, TSan', run: kinds.threadTests },
+  { name: 'wasm', title: 'C tests as wasm in Node', run: kinds.wasmTests },
+  { name: 'js', title: 'JavaScript tests in Node', run: kinds.jsTests },
+  { name: 'browser', title: 'browser tests', run: kinds.browserTests },
+  { name: 'conformance', title: 'conformance', run: kinds.conformance },
+  { name: 'fuzz', title: 'fuzzing', run: ({ long }) => kinds.fuzz(long ? 600 : 30) },
+  { name: 'budgets', title: 'sizes', run: kinds.budgets },
+];
+
+const MODEL = 'build/models/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf';
+
+async function node(file, ...args) {
+  const code = await show(process.execPath, [at(file), ...args]);
+  if (code) throw new Error(`${file} failed`);
+}
+
+/** The real model makes more of the conformance tests run; without it they count as skipped. */
+async function fetchModel() {
+  if (existsSync(at(MODEL))) return;
+  await node('scripts/fetch-model.mjs').catch(() => say('  going on without the real model'));
+}
+
+async function runKind(kind, options) {
+  say(`\n${kind.title}`);
+  const start = Date.now();
+  let count;
+  try {
+    count = await kind.run(options);
+  } catch (error) {
+    say(`  FAILED ${error.message}`);
+    count = { passed: 0, failed: 1, skipped: 0 };
+  }
+  const seconds = ((Date.now() - start) / 1000).toFixed(0);
+  if (!count) say('  no files of this kind yet');
+  else say(`  ${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped (${seconds} s)`);
+  return { kind, seconds, ...(count ?? { passed: 0, failed: 0, skipped: 0, none: true }) };
+}
+
+function summary(results) {
+  const total = (key) => results.reduce((sum, result) => sum + result[key], 0);
+  say('\nsummary');
+  for (const { kind, passed, failed, skipped, seconds, none } of results) {
+    const words = none ? 'none yet' : `${passed} passed, ${failed} failed, ${skipped} skipped, ${seconds} s`;
+    say(`  ${kind.title.padEnd(32)} ${words}`);
+  }
+  if (!existsSync(at(MODEL))) say('  The real model is not here (npm run fetch-model): what needs it was skipped.');
+  const skipped = total('skipped');
+  say(`\n${total('passed')} passed, ${total('failed')} failed${skipped ? `, ${skipped} skipped` : ''}`);
+  return total('failed') || !total('passed') ? 1 : 0;
+}
+
+await script(async (args) => {
+  const options = { long: { type: 'boolean', default: false }, only: { type: 'string' } };
+  const { values } = parseArgs({ args, options });
+  const wanted = values.only?.split(',') ?? KINDS.map((kind) => kind.name);
+  const unknown = wanted.filter((name) => !KINDS.some((kind) => kind.name === name));
+  if (unknown.length)
+    throw new Error(`no such kind: ${unknown.join(', ')} (there are ${KINDS.map((kind) => kind.name).join(', ')})`);
+  if (values.long) process.env.QW_LONG = '1';
+  await node('scripts/setup.mjs');
+  await node('scripts/build.mjs');
+  if (values.long || process.env.CI) await fetchModel();
+  const results = [];
+  for (const kind of KINDS) if (wanted.includes(kind.name)) results.push(await runKind(kind, values));
+  return summary(results);
+});

@@ -1,0 +1,197 @@
+// The kinds of tests. Each function resolves to {passed, failed, skipped} with real counts, and prints what failed;
+// null means that there are no files of that kind.
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { WASM_BUILDS } from '../build/wasm.mjs';
+import { cmakeBuild } from '../lib/cmake.mjs';
+import { filesIn } from '../lib/files.mjs';
+import { CHECKS } from '../lib/lint.mjs';
+import { nodeWithRelaxedSimd } from '../lib/node-relaxed.mjs';
+import { at, captureAside, inParallel, say } from '../lib/run.mjs';
+
+const CORES = 2;
+
+/** A count from what a program printed last: 'N passed, N failed', ', N skipped' may follow. */
+function countOf({ ok, text }) {
+  const lines = [...text.matchAll(/^(?:\d+: )?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/gm)];
+  if (!lines.length) return { passed: 0, failed: 1, skipped: 0 };
+  const [, passed, failed, skipped] = lines.at(-1).map(Number);
+  return { passed, failed: failed || (ok ? 0 : 1), skipped: skipped || 0 };
+}
+
+function sum(counts) {
+  const total = { passed: 0, failed: 0, skipped: 0 };
+  for (const count of counts) for (const key of Object.keys(total)) total[key] += count[key] ?? 0;
+  return total;
+}
+
+/** Prints the end of what a failed test said. */
+function report(name, text, lines = 60) {
+  say(`  FAILED ${name}`);
+  const tail = text.trimEnd().split('\n').slice(-lines);
+  say(tail.map((line) => `    ${line}`).join('\n'));
+}
+
+/** Runs test programs of ours, each of which sums itself up in its last line. */
+async function runPrograms(programs) {
+  const jobs = programs.map(({ name, command, env }) => async () => {
+    const done = await captureAside(command[0], command.slice(1), { seconds: 600, env: { ...process.env, ...env } });
+    const count = countOf(done);
+    if (count.failed) report(name, done.text);
+    return count;
+  });
+  return sum(await inParallel(CORES, jobs));
+}
+
+const testNames = () => filesIn('tests/c', /^test_.*\.c$/).map((file) => path.basename(file, '.c'));
+
+/** Format, warnings, types and lists. */
+export async function checks() {
+  const counts = [];
+  for (const { name, run } of CHECKS) {
+    const { ok, text, skipped } = await run();
+    if (skipped) say(`  skipped ${name}: ${skipped}`);
+    else if (!ok) report(name, text, 200);
+    counts.push({ passed: ok ? 1 : 0, failed: ok || skipped ? 0 : 1, skipped: skipped ? 1 : 0 });
+  }
+  return sum(counts);
+}
+
+const ASAN = { ASAN_OPTIONS: 'detect_leaks=1:allocator_may_return_null=1', UBSAN_OPTIONS: 'print_stacktrace=1' };
+
+/** The C tests with AddressSanitizer and UBSan. */
+export async function nativeTests() {
+  const names = testNames();
+  if (!names.length) return null;
+  cmakeBuild('native-asan', ...names);
+  return runPrograms(names.map((name) => ({ name, command: [at('build/native-asan', name)], env: ASAN })));
+}
+
+/** What runs on several threads, with ThreadSanitizer. */
+export async function threadTests() {
+  const threaded = ['pool', 'matmul', 'attention', 'forward', 'session', 'engine'].map((name) => `test_${name}`);
+  const names = testNames().filter((name) => threaded.includes(name));
+  if (!names.length) return null;
+  cmakeBuild('native-tsan', ...names);
+  return runPrograms(names.map((name) => ({ name, command: [at('build/native-tsan', name)] })));
+}
+
+/** The C tests compiled to wasm, in Node: every build, the relaxed ones in a Node that has relaxed SIMD. */
+export async function wasmTests() {
+  const names = testNames();
+  if (!names.length) return null;
+  cmakeBuild('wasm', 'wasm-tests');
+  const relaxed = nodeWithRelaxedSimd();
+  if (!relaxed) say('  no Node with relaxed SIMD here: the relaxed builds are not tested');
+  const builds = WASM_BUILDS.map((build) => build.replace('qwen2', '')).filter(
+    (build) => relaxed || !build.includes('relaxed'),
+  );
+  return runPrograms(
+    builds.flatMap((build) =>
+      names.map((name) => {
+        const node = build.includes('relaxed') ? relaxed : process.execPath;
+        return { name: `${name}${build}`, command: [node, at('build/wasm-tests', `${name}${build}.js`)] };
+      }),
+    ),
+  );
+}
+
+/** Runs node:test on files with one Node. */
+async function nodeTest(node, files, label, concurrency) {
+  const tap = at('build/tmp', `${label}.tap`);
+  mkdirSync(at('build/tmp'), { recursive: true });
+  const reporters = ['spec', 'stdout', 'tap', tap].map(
+    (what, i) => `--test-reporter${i % 2 ? '-destination' : ''}=${what}`,
+  );
+  const args = ['--test', `--test-concurrency=${concurrency}`, ...reporters, ...files];
+  const done = await captureAside(node, args, { seconds: 2400 });
+  const text = existsSync(tap) ? readFileSync(tap, 'utf8') : '';
+  const number = (word) => Number(new RegExp(`^# ${word} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
+  const count = {
+    passed: number('pass'),
+    failed: number('fail') + number('cancelled'),
+    skipped: number('skipped') + number('todo'),
+  };
+  if (!done.ok && !count.failed) count.failed = 1;
+  if (count.failed) report(label, done.text, 150);
+  return count;
+}
+
+/** tests/js in the running Node and, where that has no relaxed SIMD, in one that has. */
+export async function jsTests() {
+  const files = filesIn('tests/js', /\.test\.js$/);
+  if (!files.length) return null;
+  const nodes = new Set([process.execPath, nodeWithRelaxedSimd() ?? process.execPath]);
+  const counts = [];
+  for (const node of nodes) counts.push(await nodeTest(node, files, `node-tests-${counts.length + 1}`, CORES));
+  return sum(counts);
+}
+
+export async function browserTests() {
+  const files = filesIn('tests/browser', /\.test\.js$/);
+  return files.length ? nodeTest(process.execPath, files, 'browser-tests', 1) : null;
+}
+
+export async function conformance() {
+  if (!existsSync(at('scripts/conformance.mjs'))) return null;
+  cmakeBuild('native', 'conformance');
+  cmakeBuild('wasm', 'wasm-tests');
+  const done = await captureAside(process.execPath, [at('scripts/conformance.mjs'), at('tests/fixtures')], {
+    seconds: 2400,
+  });
+  const count = countOf(done);
+  if (count.failed) report('conformance', done.text, 200);
+  return count;
+}
+
+/** Each fuzzer for some seconds; one that found nothing has passed. What it found stays in build/fuzz/. */
+export async function fuzz(seconds) {
+  const names = filesIn('tests/c', /^fuzz_.*\.c$/).map((file) => path.basename(file, '.c'));
+  if (!names.length) return null;
+  cmakeBuild('native-asan', ...names);
+  const jobs = names.map((name) => async () => {
+    const corpus = at('build/fuzz', name);
+    mkdirSync(corpus, { recursive: true });
+    const seeds = at('tests/c/seeds', name.slice('fuzz_'.length));
+    const dictionary = at('tests/c', `${name}.dict`);
+    const args = [
+      `-max_total_time=${seconds}`,
+      '-timeout=20',
+      '-rss_limit_mb=2048',
+      '-print_final_stats=1',
+      `-artifact_prefix=${corpus}-`,
+    ];
+    if (existsSync(dictionary)) args.push(`-dict=${dictionary}`);
+    const folders = existsSync(seeds) ? [corpus, seeds] : [corpus];
+    const env = { ...process.env, ...ASAN };
+    const { ok, text } = await captureAside(at('build/native-asan', name), [...args, ...folders], {
+      seconds: seconds + 120,
+      env,
+    });
+    const runs = Number(/number_of_executed_units: (\d+)/.exec(text)?.[1] ?? 0);
+    if (ok && runs > 0) say(`  ${name}: ${runs} inputs`);
+    else report(name, text);
+    return { passed: ok && runs > 0 ? 1 : 0, failed: ok && runs > 0 ? 0 : 1 };
+  });
+  return sum(await inParallel(CORES, jobs));
+}
+
+const WASM_BUDGET = 300 * 1024;
+const JS_BUDGET = 60 * 1024;
+
+/** What a page downloads. */
+export async function budgets() {
+  const counts = [];
+  const check = (what, bytes, limit) => {
+    say(`  ${what}: ${(bytes / 1024).toFixed(1)} of ${limit / 1024} KB`);
+    counts.push({ passed: bytes <= limit ? 1 : 0, failed: bytes <= limit ? 0 : 1 });
+  };
+  for (const build of WASM_BUILDS) check(`${build}.wasm`, statSync(at('dist', `${build}.wasm`)).size, WASM_BUDGET);
+  const scripts = ['index.js', 'worker.js'].map((name) => at('dist', name));
+  if (scripts.every((file) => existsSync(file))) {
+    const bytes = scripts.reduce((total, file) => total + gzipSync(readFileSync(file), { level: 9 }).length, 0);
+    check('index.js and worker.js, gzipped', bytes, JS_BUDGET);
+  }
+  return sum(counts);
+}
