@@ -2,6 +2,8 @@
  * The scanner's state is what may come next; containers are a bit each on a stack of 64, so nesting costs no memory. */
 #include "jsonscan.h"
 
+#include "show.h"
+
 #include <string.h>
 
 enum state {
@@ -18,20 +20,6 @@ void qw_scan_init(qw_scan *s, qw_text text, const char *what)
     *s = (qw_scan){.begin = text.bytes, .at = text.bytes, .end = text.bytes + text.n, .what = what};
     s->state = WANT_VALUE;
     if (text.n >= 3 && memcmp(text.bytes, "\xEF\xBB\xBF", 3) == 0) s->at += 3;
-}
-
-const char *qw_show(char dst[64], qw_text text)
-{
-    size_t n = text.n < 60 ? text.n : 60;
-
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text.bytes[i];
-        dst[i] = c >= 0x20 && c != 0x7F ? (char)c : '?';
-    }
-    while (n && n < text.n && ((unsigned char)text.bytes[n] & 0xC0) == 0x80) n--; /* not inside a character */
-    memcpy(dst + n, "..", 3);
-    if (n == text.n) dst[n] = 0;
-    return dst;
 }
 
 static qw_status scan_fail(const qw_scan *s, const char *wanted, qw_error *err)

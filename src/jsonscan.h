@@ -54,8 +54,4 @@ qw_status qw_scan_unescape(qw_buf *out, qw_text raw, qw_error *err);
 /* Whether a number is written as a plain integer from 0 to 2^64 - 1: no sign, fraction or exponent. *value is exact. */
 bool qw_scan_uint(qw_text number, uint64_t *value);
 
-/* Text from a file for an error message: at most 60 bytes of it, what is not printable ASCII or UTF-8 replaced by '?'.
- * dst holds 64 bytes; the result is dst. */
-const char *qw_show(char dst[64], qw_text text);
-
 #endif

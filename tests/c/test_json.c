@@ -4,6 +4,7 @@
 #include "check.h"
 #include "json.h"
 #include "jsonscan.h"
+#include "show.h"
 
 #include <stdlib.h>
 
