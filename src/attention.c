@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ * Attention over pages of 32 keys. An item of work is a tile of consecutive tokens of one row under one KV head (all query
+ * heads that share it, or a part of them where there are more threads than tiles), so that a page is widened once for all
+ * of them; what a query computes does not depend on the tile. */
+#include "attention.h"
+
+#include "simd.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { TILE_TOKENS = 8, TILE_QUERIES = 64, PAGE = QW_KV_PAGE, VECTORS = PAGE / 4 };
+
+/* One query's running softmax. acc [head_dim] is the sum of exp(score - max) * value. */
+typedef struct query {
+    const float *q;
+    float *acc, *out;
+    float max, sum;
+} query;
+
+/* Tokens begin..end-1 of one row under query heads head..head + n_heads - 1 of one KV head. */
+typedef struct tile {
+    int32_t begin, end, head, n_heads;
+} tile;
+
+typedef struct plan {
+    const qw_attention_call *call;
+    int32_t group, parts; /* query heads per KV head, parts into which they are split */
+    int32_t n_tiles, start[QW_PASS_MAX + 1];
+} plan;
+
+static int32_t group_of(const qw_config *c)
+{
+    return c->n_head / c->n_kv_head;
+}
+
+size_t qw_attention_scratch(const qw_config *c)
+{
+    size_t d = (size_t)c->head_dim;
+
+    return 2 * PAGE * d + TILE_QUERIES * d;
+}
+
+/* p[32] = q . keys * scale; -inf outside [first, end). Returns the largest. */
+static float scores_of(qw_f32x4 *p, const float *q, const float *keys, int32_t head_dim, float scale)
+{
+    qw_f32x4 max;
+
+    for (int32_t j = 0; j < VECTORS; j++) p[j] = qw_f32x4_splat(0);
+    for (int32_t d = 0; d < head_dim; d++, keys += PAGE) {
+        qw_f32x4 x = qw_f32x4_splat(q[d]);
+        for (int32_t j = 0; j < VECTORS; j++) p[j] = qw_f32x4_add(p[j], qw_f32x4_mul(x, qw_f32x4_load(keys + 4 * j)));
+    }
+    for (int32_t j = 0; j < VECTORS; j++) p[j] = qw_f32x4_mul(p[j], qw_f32x4_splat(scale));
+    max = p[0];
+    for (int32_t j = 1; j < VECTORS; j++) max = qw_f32x4_max(max, p[j]);
+    return qw_f32x4_hmax(max);
+}
+
+static float masked(qw_f32x4 *p, int32_t first, int32_t end)
+{
+    float s[PAGE], max = -INFINITY;
+
+    for (int32_t j = 0; j < VECTORS; j++) qw_f32x4_store(s + 4 * j, p[j]);
+    for (int32_t i = 0; i < PAGE; i++) {
+        if (i < first || i >= end) s[i] = -INFINITY;
+        if (s[i] > max) max = s[i];
+    }
+    for (int32_t j = 0; j < VECTORS; j++) p[j] = qw_f32x4_load(s + 4 * j);
+    return max;
+}
+
+/* acc += sum over keys first..end-1, ascending, of p * value. */
+static void add_values(float *acc, const float *p, const float *values, int32_t first, int32_t end, int32_t head_dim)
+{
+    int32_t i = 0;
+
+    for (; i + 16 <= head_dim; i += 16) {
+        qw_f32x4 a[4];
+        for (int32_t v = 0; v < 4; v++) a[v] = qw_f32x4_load(acc + i + 4 * v);
+        for (int32_t j = first; j < end; j++) {
+            qw_f32x4 w = qw_f32x4_splat(p[j]);
+            for (int32_t v = 0; v < 4; v++)
+                a[v] = qw_f32x4_add(a[v], qw_f32x4_mul(w, qw_f32x4_load(values + j * head_dim + i + 4 * v)));
+        }
+        for (int32_t v = 0; v < 4; v++) qw_f32x4_store(acc + i + 4 * v, a[v]);
+    }
+    for (; i < head_dim; i++)
+        for (int32_t j = first; j < end; j++) acc[i] += p[j] * values[j * head_dim + i];
+}
+
+/* Takes keys first..end-1 of one page into the query's running softmax. */
+static void visit_page(query *s, const float *keys, const float *values, int32_t first, int32_t end, int32_t head_dim)
+{
+    qw_f32x4 p[VECTORS], sum = qw_f32x4_splat(0);
+    float weights[PAGE];
+    float max = scores_of(p, s->q, keys, head_dim, 1.0f / sqrtf((float)head_dim));
+
+    if (first > 0 || end < PAGE) max = masked(p, first, end);
+    if (max > s->max) {
+        float shrink = qw_expf(s->max - max);
+        for (int32_t i = 0; i < head_dim; i++) s->acc[i] *= shrink;
+        s->sum *= shrink;
+        s->max = max;
+    }
+    for (int32_t j = 0; j < VECTORS; j++) {
+        p[j] = qw_f32x4_exp(qw_f32x4_sub(p[j], qw_f32x4_splat(s->max)));
+        sum = qw_f32x4_add(sum, p[j]);
+        qw_f32x4_store(weights + 4 * j, p[j]);
+    }
+    s->sum += qw_f32x4_hsum(sum);
+    add_values(s->acc, weights, values, first, end, head_dim);
+}
+
+static int32_t first_key(const qw_attention_call *c, int32_t pos)
+{
+    return c->window > 0 && pos >= c->window ? pos - c->window + 1 : 0;
+}
+
+/* Keys first..end-1 of page `page` that a query at pos sees; false where there is none. */
+static bool seen_part(const qw_attention_call *c, int32_t pos, int32_t page, int32_t *first, int32_t *end)
+{
+    *first = first_key(c, pos) - page * PAGE;
+    *end = pos + 1 - page * PAGE;
+    if (*first < 0) *first = 0;
+    if (*end > PAGE) *end = PAGE;
+    return *first < *end;
+}
+
+/* Starts the running softmax of a tile's queries, heads fastest; returns how many there are. */
+static int32_t start_queries(query *queries, const qw_attention_call *c, const tile *t, float *acc)
+{
+    size_t d = (size_t)c->config->head_dim, width = d * (size_t)c->config->n_head;
+    int32_t n = 0;
+
+    for (int32_t i = t->begin; i < t->end; i++)
+        for (int32_t h = t->head; h < t->head + t->n_heads; h++, n++) {
+            size_t at = (size_t)i * width + (size_t)h * d;
+            queries[n] = (query){c->q + at, acc + (size_t)n * d, c->out + at, -INFINITY, 0};
+            memset(queries[n].acc, 0, d * sizeof(float));
+        }
+    return n;
+}
+
+static void visit_tile(const qw_attention_call *c, const tile *t, float *scratch)
+{
+    const qw_positions *at = &c->tokens;
+    int32_t d = c->config->head_dim, kv_head = t->head / group_of(c->config), row = at->row[t->begin];
+    float *k_block = scratch, *v_block = k_block + PAGE * d, *acc = v_block + PAGE * d;
+    int32_t first, end, last = at->pos[t->end - 1] / PAGE;
+    query queries[TILE_QUERIES];
+    int32_t n = start_queries(queries, c, t, acc);
+
+    for (int32_t page = first_key(c, at->pos[t->begin]) / PAGE; page <= last; page++) {
+        const float *keys = qw_kv_keys(c->kv, c->layer, row, page, kv_head, k_block);
+        const float *values = qw_kv_values(c->kv, c->layer, row, page, kv_head, v_block);
+
+        for (int32_t i = 0; i < n; i++)
+            if (seen_part(c, at->pos[t->begin + i / t->n_heads], page, &first, &end))
+                visit_page(&queries[i], keys, values, first, end, d);
+    }
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t j = 0; j < d; j++) queries[i].out[j] = queries[i].acc[j] / queries[i].sum;
+}
+
+/* Item = (tile of tokens, KV head, part of its query heads), parts fastest. */
+static void work(void *arg, int32_t first, int32_t last, int32_t thread)
+{
+    const plan *p = arg;
+    const qw_attention_call *c = p->call;
+    float *scratch = c->scratch + (size_t)thread * qw_attention_scratch(c->config);
+
+    for (int32_t i = first; i < last; i++) {
+        int32_t part = i % p->parts, kv_head = i / p->parts % c->config->n_kv_head;
+        int32_t token = i / p->parts / c->config->n_kv_head;
+        int32_t head = p->group * part / p->parts, head_end = p->group * (part + 1) / p->parts;
+        tile t = {p->start[token], p->start[token + 1], kv_head * p->group + head, head_end - head};
+
+        visit_tile(c, &t, scratch);
+    }
+}
+
+/* Cuts the tokens into tiles of one row. */
+static int32_t cut_tiles(plan *p, const qw_positions *t, int32_t most)
+{
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < t->n; i++)
+        if (i == 0 || t->row[i] != t->row[i - 1] || i - p->start[n - 1] >= most) p->start[n++] = i;
+    p->start[n] = t->n;
+    return n;
+}
+
+void qw_attention(qw_pool *pool, const qw_attention_call *call)
+{
+    plan p = {.call = call, .group = group_of(call->config), .parts = 1};
+    int32_t most = TILE_QUERIES / p.group, items, threads = qw_pool_threads(pool);
+
+    if (most > TILE_TOKENS) most = TILE_TOKENS;
+    if (most < 1) { /* more query heads to a KV head than a tile holds */
+        most = 1;
+        p.parts = (p.group + TILE_QUERIES - 1) / TILE_QUERIES;
+    }
+    p.n_tiles = cut_tiles(&p, &call->tokens, most);
+    items = p.n_tiles * call->config->n_kv_head;
+    if (items < threads && p.parts < (threads + items - 1) / items) p.parts = (threads + items - 1) / items;
+    if (p.parts > p.group) p.parts = p.group;
+    qw_pool_run(pool, items * p.parts, 1, work, &p);
+}

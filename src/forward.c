@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ * The forward pass, top to bottom: one call a line, formulas above the code. */
+#include "forward.h"
+
+#include "alloc.h"
+#include "ops.h"
+
+#include <string.h>
+
+/* A pass under way: what the layer functions share. */
+typedef struct run {
+    const qw_model *m;
+    qw_scratch *s;
+    qw_kv *kv;
+    qw_pool *pool;
+    const qw_pass *pass;
+} run;
+
+static int32_t max_of(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+static int32_t heads_dim(const qw_config *c)
+{
+    return c->n_head * c->head_dim;
+}
+
+static int32_t kv_dim(const qw_config *c)
+{
+    return c->n_kv_head * c->head_dim;
+}
+
+/* Widest input of a product. */
+static int32_t widest(const qw_config *c)
+{
+    return max_of(max_of(c->dim, c->ffn_dim), heads_dim(c));
+}
+
+/* The float arrays of a scratch and their sizes, in one list for planning, making and freeing. */
+typedef struct array {
+    float **at;
+    size_t rows, cols;
+} array;
+
+enum { N_ARRAYS = 12 };
+
+static void list_arrays(array list[N_ARRAYS], qw_scratch *s, const qw_config *c, int32_t threads)
+{
+    size_t n = (size_t)s->max_tokens, dim = (size_t)c->dim, q = (size_t)heads_dim(c), kv = (size_t)kv_dim(c);
+    size_t ffn = (size_t)c->ffn_dim, wide = dim > q ? dim : q;
+    array all[N_ARRAYS] = {
+        {&s->inv_freq, 1, (size_t)c->head_dim / 2},
+        {&s->x, n, dim},
+        {&s->h, n, wide},
+        {&s->q, n, q},
+        {&s->k, n, kv},
+        {&s->v, n, kv},
+        {&s->att, n, q},
+        {&s->gate, n, ffn},
+        {&s->up, n, ffn},
+        {&s->cos_sin, n, (size_t)c->head_dim},
+        {&s->attention, (size_t)threads, qw_attention_scratch(c)},
+        {&s->logits, (size_t)s->max_logits, (size_t)c->n_vocab},
+    };
+
+    memcpy(list, all, sizeof all);
+}
+
+double qw_scratch_bytes(const qw_config *c, int32_t max_tokens, int32_t max_logits, int32_t threads)
+{
+    qw_scratch s = {.max_tokens = max_tokens, .max_logits = max_logits};
+    array list[N_ARRAYS];
+    double bytes = (double)qw_acts_bytes(max_tokens, widest(c)) + 128;
+
+    list_arrays(list, &s, c, threads);
+    for (int i = 0; i < N_ARRAYS; i++) bytes += 4.0 * (double)list[i].rows * (double)list[i].cols + 128;
+    return bytes;
+}
+
+qw_status qw_scratch_init(qw_scratch *s, const qw_config *c, int32_t max_tokens, int32_t max_logits, int32_t threads,
+                          qw_error *err)
+{
+    array list[N_ARRAYS];
+
+    *s = (qw_scratch){.max_tokens = max_tokens, .max_logits = max_logits};
+    list_arrays(list, s, c, threads);
+    for (int i = 0; i < N_ARRAYS; i++) {
+        *list[i].at = qw_alloc_aligned(list[i].rows, list[i].cols * sizeof(float));
+        if (!*list[i].at)
+            return qw_fail_memory(err, "the scratch of a pass", qw_scratch_bytes(c, max_tokens, max_logits, threads));
+    }
+    qw_config_inv_freq(c, s->inv_freq, &s->rope_scale);
+    return qw_acts_init(&s->acts, max_tokens, widest(c), err);
+}
+
+void qw_scratch_free(qw_scratch *s)
+{
+    const qw_config none = {.n_kv_head = 1};
+    array list[N_ARRAYS];
+
+    list_arrays(list, s, &none, 0);
+    for (int i = 0; i < N_ARRAYS; i++) qw_free(*list[i].at);
+    qw_acts_free(&s->acts);
+    *s = (qw_scratch){0};
+}
+
+/* y = x W^T + b for products that share their input. */
+static void multiply(const run *r, const float *x, int32_t n, const qw_product *products, int32_t n_products)
+{
+    bool integer = false;
+
+    for (int32_t i = 0; i < n_products; i++) integer = integer || qw_layout_is_integer(products[i].w->layout);
+    qw_acts_set(&r->s->acts, r->pool, x, n, products[0].w->cols, integer);
+    qw_matmul(r->pool, &r->s->acts, products, n_products);
+}
+
+static void put_keys_and_values(const run *r, int32_t l)
+{
+    size_t width = (size_t)kv_dim(&r->m->config);
+    const qw_positions *at = &r->pass->at;
+
+    for (int32_t i = 0; i < at->n; i++)
+        qw_kv_put(r->kv, l, at->row[i], at->pos[i], r->s->k + (size_t)i * width, r->s->v + (size_t)i * width);
+}
+
+/* x += Wo . attention(rope(Wq h + bq), rope(Wk h + bk), Wv h + bv),  h = rmsnorm(x) */
+static void layer_attention(const run *r, int32_t l)
+{
+    const qw_config *c = &r->m->config;
+    const qw_layer *w = &r->m->weights.layer[l];
+    qw_scratch *s = r->s;
+    int32_t n = r->pass->at.n;
+    qw_product qkv[] = {{s->q, &w->wq, w->bq}, {s->k, &w->wk, w->bk}, {s->v, &w->wv, w->bv}};
+    qw_product o = {s->h, &w->wo, NULL};
+    qw_attention_call call = {.config = c, .kv = r->kv, .tokens = r->pass->at, .q = s->q, .out = s->att,
+                              .scratch = s->attention, .layer = l, .window = c->sliding[l] ? c->sliding_window : 0};
+
+    qw_rmsnorm(r->pool, s->h, s->x, w->norm_attn, c->rms_eps, n, c->dim);
+    multiply(r, s->h, n, qkv, 3);
+    qw_rope(r->pool, s->q, s->cos_sin, n, c->n_head, c->head_dim);
+    qw_rope(r->pool, s->k, s->cos_sin, n, c->n_kv_head, c->head_dim);
+    put_keys_and_values(r, l);
+    qw_attention(r->pool, &call);
+    multiply(r, s->att, n, &o, 1);
+    qw_add(r->pool, s->x, s->h, n, c->dim);
+}
+
+/* x += Wdown . (silu(Wgate h) * Wup h),  h = rmsnorm(x) */
+static void layer_ffn(const run *r, int32_t l)
+{
+    const qw_config *c = &r->m->config;
+    const qw_layer *w = &r->m->weights.layer[l];
+    qw_scratch *s = r->s;
+    int32_t n = r->pass->at.n;
+    qw_product gate_up[] = {{s->gate, &w->w_gate, NULL}, {s->up, &w->w_up, NULL}};
+    qw_product down = {s->h, &w->w_down, NULL};
+
+    qw_rmsnorm(r->pool, s->h, s->x, w->norm_ffn, c->rms_eps, n, c->dim);
+    multiply(r, s->h, n, gate_up, 2);
+    qw_silu_mul(r->pool, s->gate, s->up, n, c->ffn_dim);
+    multiply(r, s->gate, n, &down, 1);
+    qw_add(r->pool, s->x, s->h, n, c->dim);
+}
+
+static void keep_hidden(const run *r, int32_t index, const float *x)
+{
+    size_t values = (size_t)r->pass->at.n * (size_t)r->m->config.dim;
+
+    if (r->pass->hidden) memcpy(r->pass->hidden + (size_t)index * values, x, values * sizeof *x);
+}
+
+/* logits = head . rmsnorm(x), for the wanted tokens only. */
+static void lm_head(const run *r)
+{
+    const qw_config *c = &r->m->config;
+    const qw_weights *w = &r->m->weights;
+    const qw_pass *p = r->pass;
+    qw_scratch *s = r->s;
+    qw_product head = {s->logits, &w->head, NULL};
+
+    if (p->hidden) {
+        qw_rmsnorm(r->pool, s->h, s->x, w->norm_out, c->rms_eps, p->at.n, c->dim);
+        keep_hidden(r, c->n_layer + 1, s->h);
+    }
+    if (!p->n_wanted) return;
+    for (int32_t i = 0; i < p->n_wanted; i++)
+        memmove(s->x + (size_t)i * (size_t)c->dim, s->x + (size_t)p->wanted[i] * (size_t)c->dim,
+                (size_t)c->dim * sizeof(float));
+    qw_rmsnorm(r->pool, s->h, s->x, w->norm_out, c->rms_eps, p->n_wanted, c->dim);
+    multiply(r, s->h, p->n_wanted, &head, 1);
+}
+
+void qw_forward(const qw_model *m, qw_scratch *s, qw_kv *kv, qw_pool *pool, const qw_pass *pass)
+{
+    const qw_config *c = &m->config;
+    run r = {m, s, kv, pool, pass};
+
+    for (int32_t i = 0; i < pass->at.n; i++) qw_mat_row(s->x + (size_t)i * (size_t)c->dim, &m->weights.embed, pass->ids[i]);
+    qw_rope_angles(s->cos_sin, pass->at.pos, pass->at.n, s->inv_freq, c->head_dim / 2, s->rope_scale);
+    keep_hidden(&r, 0, s->x);
+    for (int32_t l = 0; l < c->n_layer; l++) {
+        layer_attention(&r, l);
+        layer_ffn(&r, l);
+        keep_hidden(&r, l + 1, s->x);
+    }
+    lm_head(&r);
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT
+ * The step loop. A step builds a pass (prompts that are not in the cache yet come first, else one token for every row that
+ * goes on), runs it, and takes the rows with fresh logits to their next token. */
+#include "step.h"
+
+#include "alloc.h"
+#include "json.h"
+
+#include <string.h>
+
+/* The pass being built in the session's arrays. */
+typedef struct building {
+    qw_session *s;
+    qw_row *scored[QW_PASS_MAX]; /* rows of the wanted logits */
+    int32_t n, n_wanted;
+} building;
+
+static int32_t min_of(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+static int32_t in_cache(const qw_session *s, const qw_row *row)
+{
+    return s->kv.row[row->kv].n;
+}
+
+static int32_t n_new(const qw_row *row)
+{
+    return (int32_t)row->ids.n - row->n_prompt;
+}
+
+/* Adds the row's next n ids to the pass; false where the cache has no room. */
+static bool add_tokens(building *b, qw_row *row, int32_t n)
+{
+    qw_session *s = b->s;
+    int32_t first = in_cache(s, row);
+
+    if (!qw_kv_reserve(&s->kv, row->kv, n)) return false;
+    for (int32_t i = 0; i < n; i++, b->n++) {
+        s->ids[b->n] = row->ids.v[first + i];
+        s->pass_row[b->n] = row->kv;
+        s->pass_pos[b->n] = first + i;
+    }
+    return true;
+}
+
+/* Wants the logits of the pass's last token. */
+static void want_last(building *b, qw_row *row)
+{
+    b->scored[b->n_wanted] = row;
+    b->s->wanted[b->n_wanted++] = b->n - 1;
+}
+
+static void run_pass(building *b, float *hidden)
+{
+    qw_session *s = b->s;
+    qw_pass pass = {s->ids, {s->pass_row, s->pass_pos, b->n}, s->wanted, b->n_wanted, hidden};
+
+    qw_forward(s->model, &s->scratch, &s->kv, s->pool, &pass);
+}
+
+static qw_status no_room(qw_error *err, const qw_session *s)
+{
+    return qw_fail(err, QW_ERR_CONTEXT, "the context of %d tokens has no room left: load the model with a larger contextLength",
+                   s->options.n_ctx);
+}
+
+/* Prompts' next tokens, at most max in all. */
+static qw_status add_prompts(building *b, int32_t max, qw_error *err)
+{
+    for (int32_t r = 0; r < b->s->job.n_rows && b->n < max; r++) {
+        qw_row *row = &b->s->job.rows[r];
+        int32_t left = row->n_prompt - in_cache(b->s, row), n = min_of(left, max - b->n);
+
+        if (row->leader != r || left <= 0 || row->finish) continue;
+        if (!add_tokens(b, row, n)) return no_room(err, b->s);
+        if (n == left) want_last(b, row);
+    }
+    return QW_OK;
+}
+
+static float *logits_at(const qw_session *s, int32_t slot)
+{
+    return s->scratch.logits + (size_t)slot * (size_t)s->model->config.n_vocab;
+}
+
+/* Rows that share a prompt take its keys, values and logits over from the row that computed it. */
+static void fork_followers(building *b)
+{
+    qw_session *s = b->s;
+    int32_t computed = b->n_wanted;
+
+    for (int32_t i = 0; i < computed; i++)
+        for (int32_t r = 0; r < s->job.n_rows; r++) {
+            qw_row *row = &s->job.rows[r];
+
+            if (row == b->scored[i] || &s->job.rows[row->leader] != b->scored[i] || n_new(b->scored[i])) continue;
+            qw_kv_fork(&s->kv, row->kv, b->scored[i]->kv, row->n_prompt);
+            memcpy(logits_at(s, b->n_wanted), logits_at(s, i), (size_t)s->model->config.n_vocab * sizeof(float));
+            b->scored[b->n_wanted++] = row;
+        }
+}
+
+/* Tokens chosen but not in the cache yet, of rows that go on. */
+static int32_t pending_tokens(const qw_session *s)
+{
+    int32_t n = 0;
+
+    for (int32_t r = 0; r < s->job.n_rows; r++) {
+        const qw_row *row = &s->job.rows[r];
+        if (!row->finish) n += (int32_t)row->ids.n - in_cache(s, row);
+    }
+    return n;
+}
+
+static bool room_for_one_more(qw_session *s)
+{
+    if (s->kv.used + pending_tokens(s) < s->options.n_ctx) return true;
+    return qw_session_release_finished(s) && s->kv.used + pending_tokens(s) < s->options.n_ctx;
+}
+
+/* One token of every row that goes on; a row for whose next token the context has no room ends. */
+static qw_status add_decoding(building *b, qw_error *err)
+{
+    qw_session *s = b->s;
+
+    for (int32_t r = 0; r < s->job.n_rows; r++) {
+        qw_row *row = &s->job.rows[r];
+
+        if (row->finish) continue;
+        if (!room_for_one_more(s) || !add_tokens(b, row, 1))
+            QW_TRY(qw_session_end_row(s, r, QW_FINISH_LENGTH, err));
+        else
+            want_last(b, row);
+    }
+    return QW_OK;
+}
+
+const char *qw_finish_name(qw_finish finish)
+{
+    static const char *const names[] = {"", "eos", "stop_string", "length", "time", "stopping", "aborted"};
+
+    return names[finish];
+}
+
+static bool contains(const qw_id_list *list, int32_t id)
+{
+    for (int32_t i = 0; i < list->n; i++)
+        if (list->v[i] == id) return true;
+    return false;
+}
+
+static bool at_length(const qw_session *s, const qw_row *row)
+{
+    const qw_settings *g = &s->job.settings;
+
+    if (g->max_new_tokens >= 0) return n_new(row) >= g->max_new_tokens;
+    return g->max_length >= 0 && (int32_t)row->ids.n + row->n_pad >= g->max_length;
+}
+
+static qw_status separator(qw_buf *out, qw_error *err)
+{
+    return out->n ? qw_buf_append(out, ",", 1, err) : QW_OK;
+}
+
+static qw_status write_finished(qw_session *s, int32_t index, qw_error *err)
+{
+    QW_TRY(separator(&s->job.finished, err));
+    return qw_buf_printf(&s->job.finished, err, "{\"index\":%d,\"finish_reason\":\"%s\"}", index,
+                         qw_finish_name(s->job.rows[index].finish));
+}
+
+/* A chunk up to its token ids; the caller closes it. text is added to what the row has shown. */
+static qw_status open_chunk(qw_session *s, int32_t index, const qw_buf *text, qw_error *err)
+{
+    qw_buf *out = &s->job.chunks;
+
+    QW_TRY(qw_buf_append(&s->job.rows[index].shown, text->bytes, text->n, err));
+    QW_TRY(separator(out, err));
+    QW_TRY(qw_buf_printf(out, err, "{\"index\":%d,\"text\":", index));
+    return qw_json_write_string(out, (qw_text){text->bytes, text->n}, err);
+}
+
+qw_status qw_session_end_row(qw_session *s, int32_t index, qw_finish finish, qw_error *err)
+{
+    qw_row *row = &s->job.rows[index];
+    qw_buf text = {0};
+    qw_status status = QW_OK;
+
+    if (row->finish) return QW_OK;
+    row->finish = finish;
+    row->scores = NULL;
+    if (s->model->tokenizer) status = qw_row_text_finish(&row->text, &text, err);
+    if (status == QW_OK && text.n) {
+        status = open_chunk(s, index, &text, err);
+        if (status == QW_OK) status = qw_buf_printf(&s->job.chunks, err, ",\"token_ids\":[]}");
+    }
+    qw_buf_free(&text);
+    return status ? status : write_finished(s, index, err);
+}
+
+/* Token ids and log-probabilities of the n most probable, as [[id, logprob], ...]. */
+static qw_status write_top(qw_buf *out, const float *scores, int32_t n_vocab, int32_t n, qw_error *err)
+{
+    int32_t top[64];
+    float value[64];
+
+    QW_TRY(qw_buf_append(out, "[", 1, err));
+    qw_logprobs_top(scores, n_vocab, n, top, value);
+    for (int32_t i = 0; i < n; i++) {
+        QW_TRY(qw_buf_printf(out, err, "%s[%d,", i ? "," : "", top[i]));
+        QW_TRY(qw_json_write_number(out, (double)value[i], err));
+        QW_TRY(qw_buf_append(out, "]", 1, err));
+    }
+    return qw_buf_append(out, "]", 1, err);
+}
+
+static float *raw_of(const qw_session *s, const qw_row *row)
+{
+    return s->raw + (size_t)(row - s->job.rows) * (size_t)s->model->config.n_vocab;
+}
+
+/* ,"logprobs":[{...}] of the chosen token, from the logits before processing and after. */
+static qw_status write_logprobs(qw_session *s, const qw_row *row, int32_t id, qw_error *err)
+{
+    qw_buf *out = &s->job.chunks;
+    const float *raw = raw_of(s, row), *scores = row->scores;
+    int32_t n_vocab = s->model->config.n_vocab, n = min_of(s->job.settings.logprobs, n_vocab);
+
+    QW_TRY(qw_buf_printf(out, err, ",\"logprobs\":[{\"token_id\":%d,\"raw\":", id));
+    QW_TRY(qw_json_write_number(out, (double)qw_logprob(raw, n_vocab, id), err));
+    QW_TRY(qw_buf_printf(out, err, ",\"processed\":"));
+    QW_TRY(qw_json_write_number(out, (double)qw_logprob(scores, n_vocab, id), err));
+    QW_TRY(qw_buf_printf(out, err, ",\"top_raw\":"));
+    QW_TRY(write_top(out, raw, n_vocab, n, err));
+    QW_TRY(qw_buf_printf(out, err, ",\"top_processed\":"));
+    QW_TRY(write_top(out, scores, n_vocab, n, err));
+    return qw_buf_printf(out, err, "}]");
+}
+
+/* The text that the row's new token brings, and why the row ends with it, if it does. */
+static qw_status take_token(qw_session *s, qw_row *row, int32_t id, qw_buf *text, qw_error *err)
+{
+    const qw_settings *g = &s->job.settings;
+
+    QW_TRY(qw_ids_push(&row->ids, id, err));
+    if (s->model->tokenizer)
+        QW_TRY(qw_row_text_push(&row->text, s->job.stops, s->model->tokenizer, id, g->skip_special_tokens, text, err));
+    if (contains(&g->eos, id))
+        row->finish = QW_FINISH_EOS;
+    else if (row->text.stopped)
+        row->finish = QW_FINISH_STOP_STRING;
+    else if (at_length(s, row))
+        row->finish = QW_FINISH_LENGTH;
+    if (row->finish && !row->text.stopped && s->model->tokenizer) return qw_row_text_finish(&row->text, text, err);
+    return QW_OK;
+}
+
+static qw_status write_token(qw_session *s, int32_t index, int32_t id, const qw_buf *text, qw_error *err)
+{
+    const qw_row *row = &s->job.rows[index];
+
+    QW_TRY(open_chunk(s, index, text, err));
+    QW_TRY(qw_buf_printf(&s->job.chunks, err, ",\"token_ids\":[%d]", id));
+    if (s->job.settings.logprobs >= 0) QW_TRY(write_logprobs(s, row, id, err));
+    QW_TRY(qw_buf_append(&s->job.chunks, "}", 1, err));
+    return row->finish ? write_finished(s, index, err) : QW_OK;
+}
+
+static qw_history history_of(const qw_row *row)
+{
+    return (qw_history){row->ids.v, (int32_t)row->ids.n, row->n_prompt, row->n_pad};
+}
+
+/* The row's processed scores to its next token: warpers, choice, stop rules, text. */
+static qw_status choose(qw_session *s, qw_row *row, qw_error *err)
+{
+    const qw_settings *g = &s->job.settings;
+    int32_t index = (int32_t)(row - s->job.rows), n_vocab = s->model->config.n_vocab, id = 0;
+    qw_history h = history_of(row);
+    qw_buf text = {0};
+    qw_status status;
+
+    QW_TRY(qw_logits_warp(g, &h, &s->logits, row->scores, err));
+    if (g->do_sample)
+        QW_TRY(qw_choose_sample(row->scores, n_vocab, n_new(row), &row->rng, &id, err));
+    else
+        QW_TRY(qw_choose_greedy(row->scores, n_vocab, n_new(row), &id, err));
+    status = take_token(s, row, id, &text, err);
+    if (status == QW_OK) status = write_token(s, index, id, &text, err);
+    qw_buf_free(&text);
+    row->scores = NULL;
+    return status;
+}
+
+/* The row's fresh logits through the processors, and on where no caller's processor is to see them first. */
+static qw_status score(qw_session *s, qw_row *row, float *scores, qw_error *err)
+{
+    const qw_settings *g = &s->job.settings;
+    qw_history h = history_of(row);
+
+    if (at_length(s, row)) return qw_session_end_row(s, (int32_t)(row - s->job.rows), QW_FINISH_LENGTH, err);
+    row->scores = scores;
+    if (g->logprobs >= 0) memcpy(raw_of(s, row), scores, (size_t)s->model->config.n_vocab * sizeof *scores);
+    QW_TRY(qw_logits_process(g, &h, &s->logits, scores, err));
+    return g->custom_processor ? QW_OK : choose(s, row, err);
+}
+
+static qw_status choose_edited(qw_session *s, qw_error *err)
+{
+    for (int32_t r = 0; r < s->job.n_rows; r++)
+        if (s->job.rows[r].scores) QW_TRY(choose(s, &s->job.rows[r], err));
+    return QW_OK;
+}
+
+static bool waits_for_scores(const qw_session *s)
+{
+    for (int32_t r = 0; r < s->job.n_rows; r++)
+        if (s->job.rows[r].scores) return true;
+    return false;
+}
+
+static qw_progress generation_progress(const qw_session *s)
+{
+    if (waits_for_scores(s)) return QW_PROGRESS_SCORES;
+    for (int32_t r = 0; r < s->job.n_rows; r++)
+        if (!s->job.rows[r].finish) return QW_PROGRESS_MORE;
+    return QW_PROGRESS_DONE;
+}
+
+static qw_status step_generate(qw_session *s, int32_t max_tokens, qw_progress *progress, qw_error *err)
+{
+    building b = {.s = s};
+
+    if (waits_for_scores(s)) {
+        QW_TRY(choose_edited(s, err));
+        *progress = generation_progress(s);
+        return QW_OK;
+    }
+    QW_TRY(add_prompts(&b, max_tokens, err));
+    s->job.prefill = b.n > 0;
+    if (!b.n) QW_TRY(add_decoding(&b, err));
+    if (b.n) run_pass(&b, NULL);
+    if (s->job.prefill) fork_followers(&b);
+    for (int32_t i = 0; i < b.n_wanted; i++) {
+        if (s->job.prefill && !room_for_one_more(s))
+            QW_TRY(qw_session_end_row(s, (int32_t)(b.scored[i] - s->job.rows), QW_FINISH_LENGTH, err));
+        else
+            QW_TRY(score(s, b.scored[i], logits_at(s, i), err));
+    }
+    *progress = generation_progress(s);
+    return QW_OK;
+}
+
+static qw_status step_prefill(qw_session *s, int32_t max_tokens, qw_progress *progress, qw_error *err)
+{
+    building b = {.s = s};
+    qw_row *row = &s->job.rows[0];
+
+    s->job.prefill = true;
+    QW_TRY(add_prompts(&b, max_tokens, err));
+    b.n_wanted = 0;
+    if (b.n) run_pass(&b, NULL);
+    *progress = in_cache(s, row) < row->n_prompt ? QW_PROGRESS_MORE : QW_PROGRESS_DONE;
+    return QW_OK;
+}
+
+/* The next tokens of the first row that is not through, as many as the logits and hidden states that they want fit. */
+static qw_status step_forward(qw_session *s, int32_t max_tokens, qw_progress *progress, qw_error *err)
+{
+    building b = {.s = s};
+    qw_job *j = &s->job;
+    int32_t r = 0, first, n = 0;
+    qw_row *row;
+
+    while (r < j->n_rows && in_cache(s, &j->rows[r]) == j->rows[r].n_prompt) r++;
+    *progress = QW_PROGRESS_DONE;
+    j->out_n = j->out_tokens = 0;
+    if (r == j->n_rows) return QW_OK;
+    row = &j->rows[r];
+    first = in_cache(s, row);
+    if (j->hidden) max_tokens = min_of(max_tokens, j->hidden_tokens);
+    for (; n < max_tokens && first + n < row->n_prompt; n++) {
+        if (!j->keep[row->keep_at + first + n]) continue;
+        if (b.n_wanted == s->scratch.max_logits) break;
+        s->wanted[b.n_wanted++] = n;
+    }
+    if (!add_tokens(&b, row, n)) return no_room(err, s);
+    run_pass(&b, j->hidden ? j->hidden_states : NULL);
+    j->out_row = r;
+    j->out_pos = first;
+    j->out_n = b.n_wanted;
+    j->out_tokens = n;
+    *progress = first + n < row->n_prompt || r + 1 < j->n_rows ? QW_PROGRESS_MORE : QW_PROGRESS_DONE;
+    return QW_OK;
+}
+
+void qw_session_clear_events(qw_session *s)
+{
+    s->job.chunks.n = s->job.finished.n = 0;
+}
+
+qw_status qw_session_step(qw_session *s, int32_t max_tokens, qw_progress *progress, qw_error *err)
+{
+    qw_status status = QW_OK;
+
+    *progress = QW_PROGRESS_DONE;
+    max_tokens = max_tokens < 1 ? 1 : min_of(max_tokens, s->scratch.max_tokens);
+    qw_session_clear_events(s);
+    if (s->job.kind == QW_JOB_GENERATE) status = step_generate(s, max_tokens, progress, err);
+    if (s->job.kind == QW_JOB_PREFILL) status = step_prefill(s, max_tokens, progress, err);
+    if (s->job.kind == QW_JOB_FORWARD) status = step_forward(s, max_tokens, progress, err);
+    if (status == QW_ERR_MODEL)
+        qw_session_forget(s); /* keys and values may not be finite */
+    else if (status)
+        qw_session_end(s);
+    return status;
+}
