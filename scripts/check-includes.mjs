@@ -6,13 +6,13 @@ import { at, say, script } from './lib/run.mjs';
 const ROWS = [
   'status alloc bytes buf show',
   'dtype simd qmath jsonscan json',
-  'config quant panel pool ops',
+  'config quant panel pool ops softmax',
   'matmul kv attention',
-  'unicode nfc pretokenize bpe added tokenizer_build tokenizer',
+  'unicode nfc pretokenize bpe added tokenizer_build tokenizer_rules tokenizer_json tokenizer',
   'tensors gguf gguf_values safetensors model weights loader',
-  'settings setkeys logits sampler stop forward',
+  'settings setkeys warpers logits sampler stop forward',
   'session step report',
-  'qw engine',
+  'qw selftest engine',
   'file_source wasm main',
 ].map((row) => row.split(' '));
 

@@ -1,5 +1,7 @@
-// Makes build/site/: the demo page with dist/ and the tiny model, ready for any static host. --no-build takes dist/ as it is.
-import { copyFileSync, cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+// Makes build/site/: the demo page with dist/, the tiny model and the manifest of the real one, ready for any
+// static host.
+//   node scripts/site.mjs [--no-build]      --no-build: takes dist/ as it is
+import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { at, say, script, show } from './lib/run.mjs';
 
 const TINY = 'austen-tiny-q8_0.gguf';
@@ -17,9 +19,7 @@ await script(async (args) => {
   cpSync(at('web'), fresh, { recursive: true });
   cpSync(at('dist'), `${fresh}/dist`, { recursive: true });
   mkdirSync(`${fresh}/models`);
-  copyFileSync(at('models', TINY), `${fresh}/models/${TINY}`);
-  // A service worker reaches only the folder that it lies in: the page's own copy stands beside the page.
-  if (existsSync(at('dist/isolation-sw.js'))) copyFileSync(at('dist/isolation-sw.js'), `${fresh}/isolation-sw.js`);
+  for (const name of [TINY, 'manifest.json']) copyFileSync(at('models', name), `${fresh}/models/${name}`);
   // GitHub Pages leaves out files and folders that begin with _ unless this file is there.
   writeFileSync(`${fresh}/.nojekyll`, '');
   rmSync(at('build/site'), { recursive: true, force: true });

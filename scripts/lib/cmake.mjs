@@ -3,11 +3,15 @@ import { capture, quietly, say } from './run.mjs';
 
 const NOISE = /^(\[\d+\/\d+\]|ninja: |cache:INFO|system_libs:INFO|shared:INFO)/;
 
+const said = new Set();
+
 /** Builds the named targets of a preset (default: all of it); throws with the compiler's words where that fails. */
 export function cmakeBuild(preset, ...targets) {
-  const missing = /not there yet: .*/g;
   const configured = quietly('cmake', ['--preset', preset]);
-  for (const line of new Set(configured.match(missing) ?? [])) say(`  ${line}`);
+  for (const line of configured.match(/not there yet: .*/g) ?? []) {
+    if (!said.has(line)) say(`  ${line}`);
+    said.add(line);
+  }
   const args = ['--build', '--preset', preset, '--parallel'];
   if (targets.length) args.push('--target', ...targets);
   const done = capture('cmake', args);
