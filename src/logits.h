@@ -27,15 +27,21 @@ qw_status qw_logits_scratch_init(qw_logits_scratch *s, int32_t n_vocab, qw_error
 void qw_logits_scratch_free(qw_logits_scratch *s);
 
 /* Processors that act in greedy decoding and in sampling alike: sequence_bias ... begin_suppress_tokens, with OpenAI's
- * logit_bias and presence/frequency penalties beside their kin. scores [n_vocab], edited in place. step: new tokens so far, named in errors.
- * Errors: model (NaN or +inf, naming step and id), usage (no token left to choose). */
+ * logit_bias and presence/frequency penalties beside their kin. scores [n_vocab], edited in place; afterwards none is NaN
+ * or +inf (what overflows is the largest float). Errors: model (NaN or +inf, naming step and id); that no token is left is
+ * told by the choice. */
 qw_status qw_logits_process(const qw_settings *s, const qw_history *h, qw_logits_scratch *scratch, float *scores, qw_error *err);
 
+/* Scores that a custom_processor has edited: usage error where one is NaN or +inf. qw_logits_warp calls it. */
+qw_status qw_logits_check_custom(const qw_settings *s, const qw_history *h, float *scores, int32_t n_vocab, qw_error *err);
+
 /* The warpers, only when do_sample is true: temperature, top_k, top_p, min_p, typical_p, epsilon_cutoff, eta_cutoff;
- * and renormalize_logits in either mode. Same errors. */
+ * and renormalize_logits in either mode. After a custom_processor the scores are checked again. Errors: usage (no token
+ * left to choose; a custom_processor's NaN or +inf). */
 qw_status qw_logits_warp(const qw_settings *s, const qw_history *h, qw_logits_scratch *scratch, float *scores, qw_error *err);
 
-/* log softmax of scores at id, and of the n largest: top[i] id, value[i] log-probability, descending, ties by lower id. */
+/* log softmax of scores at id, and of the n <= n_vocab largest: top[i] id, value[i] log-probability, descending, ties by
+ * lower id. NaN counts as -inf, +inf as the largest float. */
 float qw_logprob(const float *scores, int32_t n_vocab, int32_t id);
 void qw_logprobs_top(const float *scores, int32_t n_vocab, int32_t n, int32_t *top, float *value);
 

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * Loops over whole rows. They run in blocks of a constant length, which compilers turn into vectors without being told to;
+ * the order of every sum is by index alone. */
+#include "softmax.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { BLOCK = 64, MAX_LANES = 16, SUM_LANES = 4 };
+
+float qw_scores_max(const float *scores, int32_t n)
+{
+    float lane[MAX_LANES], max = -INFINITY;
+    int32_t i = 0;
+
+    for (int l = 0; l < MAX_LANES; l++) lane[l] = -INFINITY;
+    for (; i + MAX_LANES <= n; i += MAX_LANES)
+        for (int l = 0; l < MAX_LANES; l++) lane[l] = scores[i + l] > lane[l] ? scores[i + l] : lane[l];
+    for (; i < n; i++) max = scores[i] > max ? scores[i] : max;
+    for (int l = 0; l < MAX_LANES; l++) max = lane[l] > max ? lane[l] : max;
+    return max;
+}
+
+void qw_scores_weigh(float *weights, const float *scores, int32_t n, float max)
+{
+    int32_t i = 0;
+
+    for (; i + BLOCK <= n; i += BLOCK)
+        for (int j = 0; j < BLOCK; j++) weights[i + j] = qw_exp_weight(scores[i + j] - max);
+    for (; i < n; i++) weights[i] = qw_exp_weight(scores[i] - max);
+}
+
+/* n <= BLOCK; lane l takes the weights whose index is l modulo SUM_LANES. */
+static void add_block(double lane[SUM_LANES], const float *weights, int32_t n)
+{
+    int32_t i = 0;
+
+    for (; i + SUM_LANES <= n; i += SUM_LANES)
+        for (int l = 0; l < SUM_LANES; l++) lane[l] += (double)weights[i + l];
+    for (int l = 0; i < n; i++, l++) lane[l] += (double)weights[i];
+}
+
+double qw_weights_sum(const float *weights, int32_t n)
+{
+    double lane[SUM_LANES] = {0};
+
+    for (int32_t i = 0; i < n; i += BLOCK) add_block(lane, weights + i, n - i < BLOCK ? n - i : BLOCK);
+    return (lane[0] + lane[1]) + (lane[2] + lane[3]);
+}
+
+double qw_scores_sum_exp(const float *scores, int32_t n, float max)
+{
+    double lane[SUM_LANES] = {0};
+    float weights[BLOCK];
+
+    for (int32_t i = 0; i < n; i += BLOCK) {
+        int32_t m = n - i < BLOCK ? n - i : BLOCK;
+
+        /* After a top_k nearly every block is -inf throughout. */
+        if (qw_scores_max(scores + i, m) < max - 87.0f) continue;
+        qw_scores_weigh(weights, scores + i, m, max);
+        add_block(lane, weights, m);
+    }
+    return (lane[0] + lane[1]) + (lane[2] + lane[3]);
+}
