@@ -1,0 +1,8 @@
+/**
+ * The package as the built site has it, in dist/ beside this page. The only file that knows that place.
+ */
+// @ts-ignore: there is no dist/ in the folder of the sources
+import * as built from './dist/index.js';
+
+/** @type {typeof import('../js/index.js')} */
+export const { Engine, capabilities } = built;
