@@ -1,0 +1,38 @@
+/** `plan`: what a model would take, from its headers alone. */
+import { Engine } from '../node.js';
+import { LOAD, LOAD_HELP, MODEL, MODEL_HELP, modelSource, parseOptions, pick } from './options.js';
+
+export const summary = 'tell what a model would download and need';
+
+export const help = `Usage: qwen2-wasm plan [--model FILE] [options]
+
+Reads only the headers of the model.
+
+  --json                   one JSON object, by the names of the API
+
+${MODEL_HELP}
+${LOAD_HELP}`;
+
+/** @param {number} bytes */
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+
+/** @param {string[]} args */
+export async function run(args) {
+  const { values } = parseOptions(args, { ...MODEL, ...LOAD, json: 'flag' });
+  const plan = await Engine.plan(modelSource(values.model), pick(values, MODEL, LOAD));
+  if (values.json) {
+    process.stdout.write(`${JSON.stringify(plan)}\n`);
+    return 0;
+  }
+  const rows = [
+    ['to download', megabytes(plan.downloadBytes)],
+    ['on this device', megabytes(plan.cachedBytes)],
+    ['weights in memory', megabytes(plan.weightBytes)],
+    ['KV cache', megabytes(plan.kvBytes)],
+    ['peak of memory', megabytes(plan.peakBytes)],
+    ['fits', plan.fits ? 'yes' : 'no'],
+    ...plan.advice.map((advice) => ['advice', advice]),
+  ];
+  process.stdout.write(rows.map(([name, value]) => `${name.padEnd(18)} ${value}\n`).join(''));
+  return 0;
+}

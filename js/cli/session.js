@@ -1,0 +1,136 @@
+/**
+ * What the commands that run a model share: loading with a line of progress, Ctrl-C, and an answer as it comes.
+ */
+import { Engine } from '../node.js';
+import { LOAD, MODEL, UsageError, modelSource, pick } from './options.js';
+
+export const INTERRUPTED = 130;
+
+/** Ctrl-C ends what is going on first; where nothing is, or it is pressed again, the program. */
+export class Interrupt {
+  /** @type {(() => void) | null} */
+  #action = null;
+
+  constructor() {
+    process.on('SIGINT', () => this.hit());
+  }
+
+  hit() {
+    const action = this.#action;
+    this.#action = null;
+    if (!action) process.exit(INTERRUPTED);
+    action();
+  }
+
+  /**
+   * @template T
+   * @param {() => void} action What Ctrl-C does until the task is done.
+   * @param {() => Promise<T>} task
+   * @returns {Promise<T>}
+   */
+  async during(action, task) {
+    this.#action = action;
+    try {
+      return await task();
+    } finally {
+      this.#action = null;
+    }
+  }
+}
+
+/** A line on stderr that is written over, for people only. */
+function progressLine() {
+  const { stderr } = process;
+  let shown = '';
+  return {
+    /** @param {import('../node.js').Progress} progress */
+    show({ phase, loaded, total }) {
+      const amount = total ? `${Math.floor((100 * loaded) / total)} %` : `${Math.round(loaded / 1e6)} MB`;
+      const text = `${phase === 'download' ? 'loading' : 'reading'} ${amount}`;
+      if (!stderr.isTTY || text === shown) return;
+      shown = text;
+      stderr.write(`\r\x1b[K${text}`);
+    },
+    clear() {
+      if (shown) stderr.write('\r\x1b[K');
+    },
+  };
+}
+
+/**
+ * Loads the model that the options name, runs a task with it and closes it.
+ * @template T
+ * @param {Record<string, any>} values Parsed options.
+ * @param {Interrupt} interrupt
+ * @param {(engine: Engine) => Promise<T>} task
+ */
+export async function withEngine(values, interrupt, task) {
+  const source = modelSource(values.model);
+  const controller = new AbortController();
+  const line = progressLine();
+  const options = { ...pick(values, MODEL, LOAD), signal: controller.signal, onProgress: line.show };
+  const engine = await interrupt.during(
+    () => controller.abort(),
+    () => Engine.load(source, options).finally(line.clear),
+  );
+  try {
+    return await task(engine);
+  } finally {
+    await engine.close();
+  }
+}
+
+/**
+ * Runs a generation to its end, or until Ctrl-C.
+ * @param {(signal: AbortSignal) => import('../node.js').Generation} begin
+ * @param {(text: string, index: number) => void} onText
+ * @param {Interrupt} interrupt
+ * @returns {Promise<{ result: import('../node.js').Result, stopped: boolean }>}
+ */
+export function streamAnswer(begin, onText, interrupt) {
+  const controller = new AbortController();
+  let stopped = false;
+  let started = false;
+  const stop = () => {
+    stopped = true;
+    // Leaving the loop keeps the result; before the first token there is none to keep.
+    if (!started) controller.abort();
+  };
+  return interrupt.during(stop, async () => {
+    const generation = begin(controller.signal);
+    for await (const chunk of generation) {
+      started = true;
+      onText(chunk.text, chunk.index);
+      if (stopped) break;
+    }
+    return { result: await generation.result, stopped };
+  });
+}
+
+/** @param {import('../node.js').Result} result */
+export function statistics({ usage, timings, sequences, seed }) {
+  const rate = (/** @type {number} */ n, /** @type {number} */ ms) =>
+    ms > 0 ? `${((1000 * n) / ms).toFixed(1)}/s` : '-';
+  const { prompt_tokens: prompt, cached_tokens: cached, completion_tokens: made } = usage;
+  return (
+    `prompt ${prompt} tokens (${cached} known), ${rate(prompt - cached, timings.prefill)}; ` +
+    `new ${made} tokens, ${rate(Math.max(0, made - sequences.length), timings.decode)}; ` +
+    `${sequences.map((row) => row.finish_reason).join(' ')}; seed ${seed}`
+  );
+}
+
+/**
+ * The prompts given as options; without them all of stdin, without the line end that a shell adds.
+ * @param {string[] | undefined} given
+ */
+export async function promptsOrStdin(given) {
+  if (given) return given;
+  if (process.stdin.isTTY) throw new UsageError('--prompt TEXT is needed, or a text on stdin');
+  const pieces = [];
+  for await (const piece of process.stdin) pieces.push(piece);
+  return [
+    Buffer.concat(pieces)
+      .toString('utf8')
+      .replace(/\r?\n$/, ''),
+  ];
+}
