@@ -1,8 +1,8 @@
 // Brings the files that a manifest lists to build/models/ (models/README.md describes the format). Sources are tried in
 // order; an interrupted download goes on where it stopped; what counts in the end is the size and the SHA-256.
-//   node scripts/fetch-model.mjs [MANIFEST]
+//   node scripts/fetch-model.mjs [MANIFEST [FOLDER]]
 import { spawn } from 'node:child_process';
-import { createWriteStream } from 'node:fs';
+import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, readFile, rename, rm, stat, truncate } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable, Transform } from 'node:stream';
@@ -40,10 +40,9 @@ function watchdog() {
   return { signal: control.signal, touch, stop: () => clearTimeout(timer) };
 }
 
-/** Appends the bytes [from, to) of what is at `url` to `partial`, where `offset` bytes of it stand already. */
+/** Appends what is at `url` to `partial`, which has `offset` bytes; the first `skip` of this part are among them. */
 async function appendUrl(url, partial, { offset, skip, bytes, progress }) {
   if (url.protocol === 'file:') {
-    const { createReadStream } = await import('node:fs');
     await pipeline(createReadStream(url, { start: skip }), meter(bytes - skip, progress), sink(partial));
     return;
   }
@@ -123,7 +122,8 @@ async function appendPart(part, start, base, partial, progress) {
       await appendUrl(new URL(url, base), partial, { offset, skip: offset - start, bytes: part.bytes, progress });
       return;
     } catch (error) {
-      failures.push(`${url}: ${error.cause?.code ?? error.message}`);
+      const reason = error.cause?.code ?? error.message;
+      failures.push(part.urls.length > 1 ? `${url}: ${reason}` : reason);
     }
   }
   throw new Error(failures.join('; '));
@@ -184,21 +184,23 @@ async function fetchFile(file, base, folder) {
   const target = path.join(folder, file.name);
   if ((await sha256(target)) === file.sha256) return say(`${target}: there already`);
   const partial = `${target}.partial`;
+  if ((await sizeOf(partial)) > file.bytes) await rm(partial);
   say(`${file.name}: ${MB(file.bytes)} MB`);
+  let done = await settle(file, partial, target);
   for (const source of file.sources) {
+    if (done) break;
     try {
-      if ((await fetchFrom(source, file, base, partial)) && (await settle(file, partial, target))) {
-        return say(`${target}: complete, SHA-256 as in the manifest`);
-      }
+      done = (await fetchFrom(source, file, base, partial)) && (await settle(file, partial, target));
     } catch (error) {
       say(`  not from there: ${error.message}`);
     }
   }
-  throw new Error(`${file.name}: no source gave it; run this again to go on where it stopped`);
+  if (!done) throw new Error(`${file.name}: no source gave it; run this again to go on where it stopped`);
+  say(`${target}: complete, SHA-256 as in the manifest`);
 }
 
 /** Reads and checks a manifest; the base is what its relative URLs refer to. */
-export async function readManifest(place) {
+async function readManifest(place) {
   const base = /^https?:/.test(place) ? new URL(place) : pathToFileURL(path.resolve(place));
   const text = base.protocol === 'file:' ? await readFile(base, 'utf8') : await (await fetch(base)).text();
   const manifest = JSON.parse(text);
@@ -208,9 +210,8 @@ export async function readManifest(place) {
   return { manifest, base };
 }
 
-await script(async ([place = at('models/manifest.json')]) => {
+await script(async ([place = at('models/manifest.json'), folder = at('build/models')]) => {
   const { manifest, base } = await readManifest(place);
-  const folder = at('build/models');
   await mkdir(folder, { recursive: true });
   for (const file of manifest.files) await fetchFile(file, base, folder);
 });
