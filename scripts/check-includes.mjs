@@ -5,11 +5,11 @@ import { at, say, script } from './lib/run.mjs';
 
 const ROWS = [
   'status alloc bytes buf show',
-  'dtype simd qmath jsonscan json',
+  'dtype simd simd_native simd_wasm qmath jsonscan json',
   'config quant panel pool ops softmax',
   'matmul kv attention',
   'unicode nfc pretokenize bpe added tokenizer_build tokenizer_rules tokenizer_json tokenizer',
-  'tensors gguf gguf_values safetensors model weights loader',
+  'tensors gguf gguf_values safetensors gguf_model hf hf_config model weights loader',
   'settings setkeys warpers logits sampler stop forward',
   'session step report',
   'qw selftest engine',

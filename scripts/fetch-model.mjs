@@ -48,6 +48,7 @@ async function appendUrl(url, partial, { offset, skip, bytes, progress }) {
   }
   const guard = watchdog();
   try {
+    /** @type {Record<string, string>} */
     const headers = skip > 0 ? { Range: `bytes=${skip}-` } : {};
     const answer = await fetch(url, { headers, signal: guard.signal });
     if (!answer.ok || !answer.body) throw new Error(`status ${answer.status}`);
@@ -60,7 +61,9 @@ async function appendUrl(url, partial, { offset, skip, bytes, progress }) {
       guard.touch();
       progress(n);
     };
-    await pipeline(Readable.fromWeb(answer.body), meter(bytes - skip, count), sink(partial), { signal: guard.signal });
+    await pipeline(Readable.fromWeb(/** @type {any} */ (answer.body)), meter(bytes - skip, count), sink(partial), {
+      signal: guard.signal,
+    });
   } finally {
     guard.stop();
   }

@@ -60,8 +60,10 @@ function summary(results) {
 }
 
 await script(async (args) => {
-  const options = { long: { type: 'boolean', default: false }, only: { type: 'string' } };
-  const { values } = parseArgs({ args, options });
+  const { values } = parseArgs({
+    args,
+    options: { long: { type: 'boolean', default: false }, only: { type: 'string' } },
+  });
   const wanted = values.only?.split(',') ?? KINDS.map((kind) => kind.name);
   const unknown = wanted.filter((name) => !KINDS.some((kind) => kind.name === name));
   if (unknown.length)

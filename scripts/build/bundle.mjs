@@ -28,8 +28,8 @@ const keepEntries = {
   },
 };
 
+/** @returns {import('esbuild').BuildOptions} */
 function optionsOf(entry) {
-  const program = entry.program ? { js: '#!/usr/bin/env node' } : {};
   return {
     entryPoints: [at(entry.source)],
     outfile: at('dist', entry.file),
@@ -40,7 +40,7 @@ function optionsOf(entry) {
     target: entry.node ? 'node20.16' : ['es2022', 'chrome100', 'firefox100', 'safari16.4'],
     legalComments: 'none',
     logLevel: 'warning',
-    banner: program,
+    banner: { js: entry.program ? '#!/usr/bin/env node' : '' },
     plugins: [keepEntries],
   };
 }

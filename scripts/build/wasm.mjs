@@ -13,6 +13,7 @@ const BIN = 'build/wasm/bin';
  * so the two sections are read here).
  */
 export function wasmNames(bytes) {
+  /** @type {{ imports: string[], exports: string[] }} */
   const names = { imports: [], exports: [] };
   let at = 8;
   const number = () => {

@@ -9,6 +9,8 @@ import { at, capture, captureAside } from './run.mjs';
 /** The clang-format whose results are the rule; others differ in small things. */
 const CLANG_FORMAT = 14;
 
+/** @typedef {{ ok?: boolean, text?: string, skipped?: string }} Outcome skipped: why it was not checked. */
+
 const pass = { ok: true, text: '' };
 const fail = (text) => ({ ok: false, text });
 const verdict = (faults) => (faults.length ? fail(faults.join('\n')) : pass);
@@ -22,7 +24,7 @@ async function formatOfC() {
 
 const formatOfJs = () => captureAside(at('node_modules/.bin/prettier'), ['--check', '--log-level', 'warn', '.']);
 
-const types = () => captureAside(at('node_modules/.bin/tsc'), ['-p', 'tsconfig.json']);
+const types = (config) => captureAside(at('node_modules/.bin/tsc'), ['-p', config]);
 
 const includes = () => captureAside(process.execPath, [at('scripts/check-includes.mjs')]);
 
@@ -136,11 +138,15 @@ function lockfilesNameNoHost() {
   );
 }
 
-/** What to check, in order; each gives {ok, text} or {skipped}. */
+/**
+ * What to check, in order.
+ * @type {{ name: string, run: () => Outcome | Promise<Outcome> }[]}
+ */
 export const CHECKS = [
   { name: 'format of C', run: formatOfC },
   { name: 'format of JavaScript', run: formatOfJs },
-  { name: 'types of JavaScript', run: types },
+  { name: 'types of JavaScript', run: () => types('tsconfig.json') },
+  { name: 'types of scripts', run: () => types('scripts/tsconfig.json') },
   { name: 'order of includes', run: includes },
   { name: 'lists of files', run: fileLists },
   { name: 'plain compile, gcc', run: () => plainCompile('gcc') },

@@ -49,11 +49,15 @@ export function quietly(program, args, options = {}) {
 
 /**
  * As capture(), while other things go on: what the program printed, both streams together, and whether it returned 0.
+ * @param {string} program
+ * @param {string[]} args
+ * @param {import('node:child_process').SpawnOptions & { seconds?: number }} [options] seconds: killed after that time.
  * @returns {Promise<{ok: boolean, text: string}>}
  */
-export function captureAside(program, args, { seconds = 1800, ...options } = {}) {
+export function captureAside(program, args, options = {}) {
+  const { seconds = 1800, ...others } = options;
   return new Promise((resolve) => {
-    const child = spawn(program, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], ...options });
+    const child = spawn(program, args, { cwd: root, ...others, stdio: ['ignore', 'pipe', 'pipe'] });
     let text = '';
     const timer = setTimeout(() => {
       text += `\n${path.basename(program)}: stopped after ${seconds} s\n`;

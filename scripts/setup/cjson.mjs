@@ -45,10 +45,11 @@ async function fromDebian(file) {
 
 async function fetchTarball(file) {
   const failures = [];
-  for (const [name, get] of [
-    [UPSTREAM, fromUpstream],
-    ["Debian's source package", fromDebian],
-  ]) {
+  const sources = [
+    { name: UPSTREAM, get: fromUpstream },
+    { name: "Debian's source package", get: fromDebian },
+  ];
+  for (const { name, get } of sources) {
     try {
       await get(file);
       const hash = await sha256(file);
