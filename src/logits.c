@@ -254,15 +254,17 @@ static int32_t first_invalid(const float *scores, int32_t n)
     return i;
 }
 
-qw_status qw_logits_process(const qw_settings *s, const qw_history *h, qw_logits_scratch *scratch, float *scores, qw_error *err)
+qw_status qw_logits_process(const qw_settings *s, const qw_history *h, qw_logits_scratch *scratch, float *scores,
+                            qw_error *err)
 {
     const row r = {s, h, scratch, scores, scratch->n_vocab};
     int32_t invalid = s->remove_invalid_values ? r.n : first_invalid(scores, r.n);
 
     if (invalid < r.n)
-        return qw_fail(err, QW_ERR_MODEL,
-                       "step %d: the model's score of token %d is %s: the file may be damaged; remove_invalid_values goes on",
-                       (int)n_new(&r), (int)invalid, scores[invalid] > 0 ? "+inf" : "NaN");
+        return qw_fail(
+            err, QW_ERR_MODEL,
+            "step %d: the model's score of token %d is %s: the file may be damaged; remove_invalid_values goes on",
+            (int)n_new(&r), (int)invalid, scores[invalid] > 0 ? "+inf" : "NaN");
     if (s->n_sequence_bias > 0) sequence_bias(&r);
     if (s->n_logit_bias > 0) logit_bias(&r);
     if (s->repetition_penalty < 1 || s->repetition_penalty > 1) repetition_penalty(&r);
@@ -279,7 +281,8 @@ qw_status qw_logits_process(const qw_settings *s, const qw_history *h, qw_logits
     return QW_OK;
 }
 
-qw_status qw_logits_check_custom(const qw_settings *s, const qw_history *h, float *scores, int32_t n_vocab, qw_error *err)
+qw_status qw_logits_check_custom(const qw_settings *s, const qw_history *h, float *scores, int32_t n_vocab,
+                                 qw_error *err)
 {
     int32_t invalid = first_invalid(scores, n_vocab);
 

@@ -101,7 +101,8 @@ qw_status qw_rng_read(qw_rng *rng, int32_t n, qw_text text, qw_error *err)
     }
     if (good) return QW_OK;
     return qw_fail(err, QW_ERR_USAGE,
-                   "rng_state \"%.*s%s\" is not the state of %d rows: pass an earlier Result's rng_state of as many rows, or a seed",
+                   "rng_state \"%.*s%s\" is not the state of %d rows: pass an earlier Result's rng_state of as many "
+                   "rows, or a seed",
                    (int)(text.n < 70 ? text.n : 70), text.n ? text.bytes : "", text.n > 70 ? "..." : "", (int)n);
 }
 
@@ -135,6 +136,7 @@ qw_status qw_choose_greedy(const float *scores, int32_t n_vocab, int32_t step, i
 
     if (has_nan(scores, n_vocab)) return not_a_number(step, err);
     if (!(max > -INFINITY)) return nothing_left(step, err);
+    while (i + 64 <= n_vocab && qw_scores_max(scores + i, 64) < max) i += 64;
     while (scores[i] < max) i++;
     *id = i;
     return QW_OK;

@@ -167,11 +167,16 @@ const char *qw_setkey_name(qw_setkey_id key)
 static bool is_off(const qw_json *value, double neutral)
 {
     switch (qw_json_kind_of(value)) {
-    case QW_JSON_NULL: return true;
-    case QW_JSON_BOOL: return neutral >= 0 && qw_json_bool(value) == (neutral > 0);
-    case QW_JSON_NUMBER: return neutral >= 0 && !(qw_json_number(value) < neutral || qw_json_number(value) > neutral);
-    case QW_JSON_STRING: return false;
-    default: return qw_json_size(value) == 0;
+    case QW_JSON_NULL:
+        return true;
+    case QW_JSON_BOOL:
+        return neutral >= 0 && qw_json_bool(value) == (neutral > 0);
+    case QW_JSON_NUMBER:
+        return neutral >= 0 && !(qw_json_number(value) < neutral || qw_json_number(value) > neutral);
+    case QW_JSON_STRING:
+        return false;
+    default:
+        return qw_json_size(value) == 0;
     }
 }
 
@@ -191,12 +196,24 @@ const char *qw_setkey_show(char dst[64], const qw_json *value)
     const char *text = qw_json_string(value);
 
     switch (qw_json_kind_of(value)) {
-    case QW_JSON_BOOL: snprintf(dst, 64, "%s", qw_json_bool(value) ? "true" : "false"); break;
-    case QW_JSON_NUMBER: snprintf(dst, 64, "%.10g", qw_json_number(value)); break;
-    case QW_JSON_STRING: snprintf(dst, 64, "\"%.40s\"", text); break;
-    case QW_JSON_ARRAY: snprintf(dst, 64, "an array of %d", (int)qw_json_size(value)); break;
-    case QW_JSON_OBJECT: snprintf(dst, 64, "an object"); break;
-    default: snprintf(dst, 64, "null"); break;
+    case QW_JSON_BOOL:
+        snprintf(dst, 64, "%s", qw_json_bool(value) ? "true" : "false");
+        break;
+    case QW_JSON_NUMBER:
+        snprintf(dst, 64, "%.10g", qw_json_number(value));
+        break;
+    case QW_JSON_STRING:
+        snprintf(dst, 64, "\"%.40s\"", text);
+        break;
+    case QW_JSON_ARRAY:
+        snprintf(dst, 64, "an array of %d", (int)qw_json_size(value));
+        break;
+    case QW_JSON_OBJECT:
+        snprintf(dst, 64, "an object");
+        break;
+    default:
+        snprintf(dst, 64, "null");
+        break;
     }
     return dst;
 }
@@ -336,8 +353,9 @@ static qw_status read_bias_value(const reading *in, const qw_json *value, float 
     char shown[64];
 
     if ((qw_json_kind_of(value) != QW_JSON_NUMBER && !forbids) || !(v >= -HUGE_REAL && v <= HUGE_REAL))
-        return qw_fail(in->err, QW_ERR_USAGE, "%s: %s holds the bias %s, wanted a finite number, or -Infinity to forbid",
-                       in->what, in->key->name, qw_setkey_show(shown, value));
+        return qw_fail(in->err, QW_ERR_USAGE,
+                       "%s: %s holds the bias %s, wanted a finite number, or -Infinity to forbid", in->what,
+                       in->key->name, qw_setkey_show(shown, value));
     *bias = forbids ? -(float)(1e300 * 1e300) : (float)v;
     return QW_OK;
 }
@@ -377,8 +395,8 @@ static qw_status read_bias_member(const reading *in, const qw_json *member, qw_b
 
     for (; name[i] >= '0' && name[i] <= '9' && i < 10; i++) id = id * 10 + (name[i] - '0');
     if (i == 0 || name[i] || id >= in->n_vocab)
-        return qw_fail(in->err, QW_ERR_USAGE, "%s: %s names the token id %.40s, wanted an integer from 0 to %d", in->what,
-                       in->key->name, name, (int)in->n_vocab - 1);
+        return qw_fail(in->err, QW_ERR_USAGE, "%s: %s names the token id %.40s, wanted an integer from 0 to %d",
+                       in->what, in->key->name, name, (int)in->n_vocab - 1);
     bias->ids.v = qw_calloc(1, sizeof *bias->ids.v);
     if (!bias->ids.v) return qw_fail_memory(in->err, in->key->name, sizeof *bias->ids.v);
     bias->ids.v[0] = (int32_t)id;
@@ -465,13 +483,21 @@ qw_status qw_setkey_read(qw_settings *s, qw_setkey_id key, const qw_json *value,
     void *field = (char *)s + keys[key].at;
 
     switch (keys[key].kind) {
-    case WORDS: return read_words(&in, value, s);
-    case BIASES: return read_biases(&in, value, &s->sequence_bias, &s->n_sequence_bias);
-    case LOGIT_BIAS: return read_biases(&in, value, &s->logit_bias, &s->n_logit_bias);
-    case DECAY: return read_decay(&in, value, s);
-    case TEXT: return read_text(&in, value, field);
-    case ID: return read_id(&in, value, field);
-    case IDS: return read_ids(&in, value, field);
-    default: return read_scalar(&in, value, field);
+    case WORDS:
+        return read_words(&in, value, s);
+    case BIASES:
+        return read_biases(&in, value, &s->sequence_bias, &s->n_sequence_bias);
+    case LOGIT_BIAS:
+        return read_biases(&in, value, &s->logit_bias, &s->n_logit_bias);
+    case DECAY:
+        return read_decay(&in, value, s);
+    case TEXT:
+        return read_text(&in, value, field);
+    case ID:
+        return read_id(&in, value, field);
+    case IDS:
+        return read_ids(&in, value, field);
+    default:
+        return read_scalar(&in, value, field);
     }
 }

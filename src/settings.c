@@ -83,8 +83,10 @@ static qw_status read_file_key(qw_settings *s, const qw_json *item, const qw_mod
     switch (qw_setkey_foreign(name, item, &instead)) {
     case QW_FOREIGN_REFUSED:
         return qw_buf_printf(&s->notes, err, "%s: %s is not supported and was ignored\n", FILE_NAME, name);
-    case QW_FOREIGN_UNKNOWN: return qw_buf_printf(&s->notes, err, "%s: unknown key %.60s ignored\n", FILE_NAME, name);
-    default: return QW_OK;
+    case QW_FOREIGN_UNKNOWN:
+        return qw_buf_printf(&s->notes, err, "%s: unknown key %.60s ignored\n", FILE_NAME, name);
+    default:
+        return QW_OK;
     }
 }
 
@@ -105,7 +107,8 @@ static qw_status parse_file(const qw_model *m, qw_json **root, qw_buf *notes, qw
         if (err) *err = problem;
         return status;
     }
-    return qw_buf_printf(notes, err, "%s: ignored\n", status ? problem.text : "generation_config.json is no JSON object");
+    return qw_buf_printf(notes, err, "%s: ignored\n",
+                         status ? problem.text : "generation_config.json is no JSON object");
 }
 
 static qw_status read_file(qw_settings *s, const qw_model *m, qw_error *err)
@@ -133,13 +136,16 @@ static qw_status read_call_key(qw_settings *s, const qw_json *item, const qw_mod
         return qw_setkey_read(s, key, item, m->config.n_vocab, CALL, err);
     }
     switch (qw_setkey_foreign(name, item, &instead)) {
-    case QW_FOREIGN_SILENT: return QW_OK;
-    case QW_FOREIGN_IDLE: return qw_buf_printf(&s->notes, err, "%s has no effect: %s\n", name, instead);
+    case QW_FOREIGN_SILENT:
+        return QW_OK;
+    case QW_FOREIGN_IDLE:
+        return qw_buf_printf(&s->notes, err, "%s has no effect: %s\n", name, instead);
     case QW_FOREIGN_REFUSED:
         return qw_fail(err, QW_ERR_USAGE, "settings: %s is %s: %s", name, qw_setkey_show(shown, item), instead);
     default:
         return qw_fail(err, QW_ERR_USAGE,
-                       "settings: unknown key %.60s: the names are those of Hugging Face's generation_config.json", name);
+                       "settings: unknown key %.60s: the names are those of Hugging Face's generation_config.json",
+                       name);
     }
 }
 
@@ -152,7 +158,8 @@ static qw_status read_call(qw_settings *s, qw_text json, const qw_model *m, key_
     status = qw_json_parse(&root, json, CALL, err);
     if (status == QW_ERR_FORMAT) status = qw_fail(err, QW_ERR_USAGE, "settings are no valid JSON text");
     if (!status && qw_json_kind_of(root) != QW_JSON_OBJECT)
-        status = qw_fail(err, QW_ERR_USAGE, "settings: an object is wanted, got %s", qw_json_kind_name(qw_json_kind_of(root)));
+        status = qw_fail(err, QW_ERR_USAGE, "settings: an object is wanted, got %s",
+                         qw_json_kind_name(qw_json_kind_of(root)));
     for (const qw_json *item = qw_json_first(status ? NULL : root); item && !status; item = qw_json_next(item))
         status = read_call_key(s, item, m, set, err);
     qw_json_free(root);
@@ -171,9 +178,10 @@ static qw_status settle_sampling(qw_settings *s, key_set call, qw_error *err)
 
     if (s->chat && has(call, QW_KEY_TEMPERATURE) && !has(call, QW_KEY_DO_SAMPLE)) s->do_sample = s->temperature > 0;
     if (s->num_return_sequences > 1 && !s->do_sample)
-        return qw_fail(err, QW_ERR_USAGE,
-                       "settings: num_return_sequences is %d without do_sample: all would be the same; set do_sample to true",
-                       (int)s->num_return_sequences);
+        return qw_fail(
+            err, QW_ERR_USAGE,
+            "settings: num_return_sequences is %d without do_sample: all would be the same; set do_sample to true",
+            (int)s->num_return_sequences);
     greedy_wish = s->temperature < GREEDY_TEMPERATURE;
     if (greedy_wish) s->do_sample = false;
     if (s->do_sample || greedy_wish) return QW_OK;
@@ -204,8 +212,8 @@ static qw_status settle_lengths(qw_settings *s, key_set call, qw_error *err)
         QW_TRY(qw_buf_printf(&s->notes, err, "min_new_tokens %d takes precedence over min_length %d\n",
                              (int)s->min_new_tokens, (int)s->min_length));
     if (s->forced_eos.n > 0 && s->max_new_tokens < 0 && s->max_length < 0)
-        QW_TRY(qw_buf_printf(&s->notes, err,
-                             "forced_eos_token_id has no effect without max_new_tokens or max_length\n"));
+        QW_TRY(
+            qw_buf_printf(&s->notes, err, "forced_eos_token_id has no effect without max_new_tokens or max_length\n"));
     return QW_OK;
 }
 
@@ -227,16 +235,18 @@ static qw_status settle_ids(qw_settings *s, const qw_model *m, key_set call, qw_
         if (j == s->suppress.n) return QW_OK;
     }
     if (s->forced_eos.n == 0) return QW_OK;
-    return qw_fail(err, QW_ERR_USAGE,
-                   "settings: every id of forced_eos_token_id (%d ...) is in suppress_tokens too: take one out of either",
-                   (int)s->forced_eos.v[0]);
+    return qw_fail(
+        err, QW_ERR_USAGE,
+        "settings: every id of forced_eos_token_id (%d ...) is in suppress_tokens too: take one out of either",
+        (int)s->forced_eos.v[0]);
 }
 
 static qw_status settle_run(qw_settings *s, const qw_model *m, key_set call, qw_error *err)
 {
     s->has_seed = has(call, QW_KEY_SEED);
     if (s->logprobs > m->config.n_vocab)
-        return qw_fail(err, QW_ERR_USAGE, "settings: logprobs is %d, wanted an integer from 0 to %d, the vocabulary's size",
+        return qw_fail(err, QW_ERR_USAGE,
+                       "settings: logprobs is %d, wanted an integer from 0 to %d, the vocabulary's size",
                        (int)s->logprobs, (int)m->config.n_vocab);
     if (s->has_seed && s->rng_state.n > 0)
         QW_TRY(qw_buf_printf(&s->notes, err, "seed %u has no effect beside rng_state\n", (unsigned)s->seed));

@@ -16,7 +16,8 @@ static inline float qw_exp_weight(float x)
     float shifted = safe * 1.44269504f + round;
     float k = shifted - round;
     float r = (safe - k * 0.693145752f) - k * 1.42860677e-6f;
-    float p = ((((0.00139464682f * r + 0.00836917944f) * r + 0.0416662619f) * r + 0.166665152f) * r + 0.5f) * (r * r) + r;
+    float p =
+        ((((0.00139464682f * r + 0.00836917944f) * r + 0.0416662619f) * r + 0.166665152f) * r + 0.5f) * (r * r) + r;
     float scale;
     uint32_t bits;
 

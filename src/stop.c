@@ -88,14 +88,16 @@ static qw_status measure(qw_text packed, size_t *total, qw_error *err)
         uint32_t n = qw_bytes_u32(&in);
 
         if (!in.bad && n == 0)
-            return qw_fail(err, QW_ERR_USAGE, "stop_strings holds an empty string, which would stop everything: leave it out");
+            return qw_fail(err, QW_ERR_USAGE,
+                           "stop_strings holds an empty string, which would stop everything: leave it out");
         *total += n;
         qw_bytes_take(&in, n);
     }
     if (in.bad) return qw_fail(err, QW_ERR_USAGE, "the packed stop strings end inside one");
     if (*total > QW_STOP_BYTES_MAX)
-        return qw_fail(err, QW_ERR_USAGE, "stop_strings hold %zu bytes, at most %d are taken: use fewer or shorter ones",
-                       *total, (int)QW_STOP_BYTES_MAX);
+        return qw_fail(err, QW_ERR_USAGE,
+                       "stop_strings hold %zu bytes, at most %d are taken: use fewer or shorter ones", *total,
+                       (int)QW_STOP_BYTES_MAX);
     return QW_OK;
 }
 
@@ -166,7 +168,8 @@ static qw_status release(qw_row_text *r, size_t n, qw_buf *out, qw_error *err)
         size_t end = at;
 
         while (end < n && r->shown.bytes[end] == r->shown.bytes[at]) end++;
-        if (r->shown.bytes[at]) QW_TRY(qw_decoder_push(&r->decoder, (qw_text){r->pending.bytes + at, end - at}, out, err));
+        if (r->shown.bytes[at])
+            QW_TRY(qw_decoder_push(&r->decoder, (qw_text){r->pending.bytes + at, end - at}, out, err));
         at = end;
     }
     memmove(r->pending.bytes, r->pending.bytes + n, rest);

@@ -16,11 +16,12 @@ typedef struct list {
     int32_t *id;   /* [n], ascending */
     float *weight; /* [n], e^(score - max), once weighed */
     int32_t n;
-    float max;     /* the largest score, once weighed */
-    double sum;    /* of the weights */
+    float max;   /* the largest score, once weighed */
+    double sum;  /* of the weights, and of base */
+    double base; /* weights of tokens that are not listed, for the first rule is sure to drop them */
 } list;
 
-enum { BIN_BITS = 10, BINS = 1 << BIN_BITS };
+enum { BIN_BITS = 10, BINS = 1 << BIN_BITS, BLOCK = 64 };
 
 /* Unsigned integers in the order of the floats; the two zeros are one. */
 static uint32_t ordered(float v)
@@ -47,10 +48,10 @@ typedef struct climb {
     const float *score;
     const float *weight; /* NULL: each counts 1 */
     int32_t n;
-    double base;         /* summed already, of what comes before all values */
-    double unit;         /* sums are divided by it, and rounded to float32, before they are compared */
+    double base; /* summed already, of what comes before all values */
+    double unit; /* sums are divided by it, and rounded to float32, before they are compared */
     float limit;
-    bool reach;          /* passing is >= limit, else > limit */
+    bool reach; /* passing is >= limit, else > limit */
     bool by_distance;
     float max, log_sum, entropy; /* by_distance: -log p is (max - score) + log_sum */
 } climb;
@@ -120,17 +121,30 @@ static qw_status nothing_left(const qw_history *h, qw_error *err)
                    (int)(h->n - h->n_prompt));
 }
 
+static bool any_from(const float *scores, float floor)
+{
+    uint32_t any = 0;
+
+    for (int j = 0; j < BLOCK; j++) any |= scores[j] >= floor;
+    return any != 0;
+}
+
 /* All tokens whose score is not below floor, nor -inf. */
 static void list_from_row(list *l, const float *scores, int32_t n, float floor)
 {
     int32_t kept = 0;
 
-    for (int32_t i = 0; i < n; i++) {
-        float score = scores[i];
+    for (int32_t i = 0; i < n; i += BLOCK) {
+        int32_t end = i + BLOCK < n ? i + BLOCK : n;
 
-        l->score[kept] = score;
-        l->id[kept] = i;
-        kept += score >= floor;
+        if (end - i == BLOCK && !any_from(scores + i, floor)) continue;
+        for (int32_t j = i; j < end; j++) {
+            float score = scores[j];
+
+            l->score[kept] = score;
+            l->id[kept] = j;
+            kept += score >= floor;
+        }
     }
     l->n = kept;
 }
@@ -155,13 +169,13 @@ static void weigh(list *l)
     l->max = qw_scores_max(l->score, l->n);
     qw_scores_weigh(l->weight, l->score, l->n, l->max);
     l->sum = qw_weights_sum(l->weight, l->n);
+    l->base = 0;
 }
 
-/* Keeps tokens of at least that score or that weight; the best ones always. Returns the sum of the weights dropped. */
-static double keep_from(list *l, float score, float weight)
+/* Keeps tokens of at least that score and that weight; the best ones always. */
+static void keep_from(list *l, float score, float weight)
 {
     int32_t kept = 0;
-    double dropped = 0;
 
     for (int32_t i = 0; i < l->n; i++) {
         float s = l->score[i], w = l->weight[i];
@@ -171,22 +185,20 @@ static double keep_from(list *l, float score, float weight)
         l->weight[kept] = w;
         l->id[kept] = l->id[i];
         kept += keeps;
-        dropped += keeps ? 0.0 : (double)w;
     }
     l->n = kept;
-    return dropped;
 }
 
 static void resum(list *l)
 {
     l->sum = qw_weights_sum(l->weight, l->n);
+    l->base = 0;
 }
 
 /* ---- the rules */
 
 static void temperature(float *scores, int32_t n, float t)
 {
-    enum { BLOCK = 64 };
     int32_t i = 0;
 
     for (; i + BLOCK <= n; i += BLOCK)
@@ -215,22 +227,23 @@ static float kth_largest(const float *values, int32_t n, int32_t k)
  * stands for a token. Cheap, for it looks at the maxima only. maxima [n / 32]. */
 static float floor_of_top_k(const float *scores, int32_t n, int32_t k, float *maxima)
 {
-    enum { BLOCK = 32 };
-    int32_t blocks = n / BLOCK;
+    enum { SHORT = 32 };
+    int32_t blocks = n / SHORT;
+    float floor;
 
     if (k > blocks / 2) return -FLT_MAX;
-    for (int32_t b = 0; b < blocks; b++) maxima[b] = qw_scores_max(scores + b * BLOCK, BLOCK);
-    return kth_largest(maxima, blocks, k);
+    for (int32_t b = 0; b < blocks; b++) maxima[b] = qw_scores_max(scores + b * SHORT, SHORT);
+    floor = kth_largest(maxima, blocks, k);
+    return floor >= -FLT_MAX ? floor : -FLT_MAX;
 }
 
-/* Keeps every score that is not less than the k-th best. */
-static void list_top_k(list *l, float *scores, int32_t n, int32_t k)
+/* Lists every token whose score is not less than the k-th best. */
+static void list_top_k(list *l, const float *scores, int32_t n, int32_t k)
 {
-    float floor = k < n ? floor_of_top_k(scores, n, k, l->weight) : -FLT_MAX;
     float score;
     int32_t kept = 0;
 
-    list_from_row(l, scores, n, floor >= -FLT_MAX ? floor : -FLT_MAX);
+    list_from_row(l, scores, n, floor_of_top_k(scores, n, k, l->weight));
     if (k >= l->n) return;
     score = kth_largest(l->score, l->n, k);
     for (int32_t i = 0; i < l->n; i++) {
@@ -241,6 +254,21 @@ static void list_top_k(list *l, float *scores, int32_t n, int32_t k)
         kept += s >= score;
     }
     l->n = kept;
+}
+
+/* Lists what the first rule, top_p or min_p, is not sure to drop, and weighs it: tokens so light that n of their kind stay
+ * below the limit of top_p go without a look at their order, and count in the sum only. */
+static void list_by_weight(list *l, const float *scores, int32_t n, const qw_settings *s)
+{
+    float max = qw_scores_max(scores, n), floor;
+    double sum = s->top_p < 1 ? qw_scores_sum_exp(scores, n, max) : 0;
+    double light = s->top_p < 1 ? (1 - s->top_p) * sum / n : s->min_p;
+
+    floor = light > 0 ? max + (float)qw_log(0.99 * light) : -FLT_MAX;
+    list_from_row(l, scores, n, floor >= -FLT_MAX ? floor : -FLT_MAX);
+    weigh(l);
+    l->base = sum > l->sum ? sum - l->sum : 0;
+    l->sum += l->base;
 }
 
 /* Keeps the n_equal lowest ids of those with exactly that score. */
@@ -262,16 +290,11 @@ static void keep_lowest_ids(list *l, float score, int32_t n_equal)
 /* Drops from below while the running sum of probabilities is <= 1 - top_p. */
 static void top_p(list *l, float p_left)
 {
-    climb c = {.unit = l->sum, .limit = p_left};
+    climb c = {.score = l->score, .weight = l->weight, .n = l->n, .base = l->base, .unit = l->sum, .limit = p_left};
     double below, weight = 0;
     float score;
     int32_t n_equal = 0, n_dropped = 0;
 
-    /* What is so light that n of its kind stay below the limit is dropped without looking at its order. */
-    c.base = keep_from(l, -FLT_MAX, (float)(0.999 * (double)p_left * l->sum / l->n));
-    c.score = l->score;
-    c.weight = l->weight;
-    c.n = l->n;
     score = climb_to_limit(&c, &below);
     for (int32_t i = 0; i < l->n; i++) {
         if (l->score[i] < score || l->score[i] > score) continue;
@@ -357,10 +380,11 @@ static qw_status sample_rules(const qw_settings *s, const qw_history *h, qw_logi
     int32_t n = scratch->n_vocab;
 
     if (s->temperature < 1 || s->temperature > 1) temperature(scores, n, (float)s->temperature);
-    if (s->top_k <= 0 && !cuts_by_probability(s)) return QW_OK;
-    list_top_k(&l, scores, n, s->top_k > 0 ? s->top_k : n);
+    if ((s->top_k <= 0 || s->top_k >= n) && !cuts_by_probability(s)) return QW_OK;
+    if (s->top_k > 0) list_top_k(&l, scores, n, s->top_k);
+    else list_by_weight(&l, scores, n, s);
     if (l.n == 0) return nothing_left(h, err);
-    if (cuts_by_probability(s)) weigh(&l);
+    if (s->top_k > 0 && cuts_by_probability(s)) weigh(&l);
     if (s->top_p < 1) top_p(&l, (float)(1 - s->top_p));
     if (s->min_p > 0) min_p(&l, (float)s->min_p);
     if (s->typical_p < 1) typical_p(&l, (float)s->typical_p);
@@ -382,7 +406,8 @@ static qw_status renormalize(const qw_history *h, float *scores, int32_t n, qw_e
     return QW_OK;
 }
 
-qw_status qw_logits_warp(const qw_settings *s, const qw_history *h, qw_logits_scratch *scratch, float *scores, qw_error *err)
+qw_status qw_logits_warp(const qw_settings *s, const qw_history *h, qw_logits_scratch *scratch, float *scores,
+                         qw_error *err)
 {
     if (s->custom_processor) QW_TRY(qw_logits_check_custom(s, h, scores, scratch->n_vocab, err));
     if (s->do_sample) QW_TRY(sample_rules(s, h, scratch, scores, err));

@@ -51,7 +51,8 @@ static void write_json(qw_buf *out, const qw_json *node)
 
     if (kind == QW_JSON_NUMBER) CHECK_EQ(qw_json_write_number(out, qw_json_number(node), NULL), QW_OK);
     else if (kind == QW_JSON_STRING) CHECK_EQ(qw_json_write_string(out, qw_text_of(qw_json_string(node)), NULL), QW_OK);
-    else if (kind == QW_JSON_BOOL) CHECK_EQ(qw_buf_printf(out, NULL, "%s", qw_json_bool(node) ? "true" : "false"), QW_OK);
+    else if (kind == QW_JSON_BOOL)
+        CHECK_EQ(qw_buf_printf(out, NULL, "%s", qw_json_bool(node) ? "true" : "false"), QW_OK);
     if (kind != QW_JSON_ARRAY && kind != QW_JSON_OBJECT) return;
     CHECK_EQ(qw_buf_append(out, kind == QW_JSON_ARRAY ? "[" : "{", 1, NULL), QW_OK);
     for (const qw_json *item = qw_json_first(node); item; item = qw_json_next(item)) {
