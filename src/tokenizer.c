@@ -138,17 +138,18 @@ static const qw_added *next_added(encoder *e, const qw_added_set *set, qw_text t
     return NULL;
 }
 
-/* Appends the ids of the tokens of set that text holds, and hands the stretches between them on. */
+/* Appends the ids of the tokens of set that text holds, and hands the stretches between them on. White space that a token
+ * takes after itself may still begin the next token, as in the reference. */
 static qw_status cut(encoder *e, const qw_added_set *set, qw_text text, stretch_fn *stretch)
 {
     size_t from = 0, at = 0;
 
-    for (const qw_added *found; (found = next_added(e, set, text, &at)) != NULL; at = from) {
+    for (const qw_added *found; (found = next_added(e, set, text, &at)) != NULL;) {
         size_t start = found->lstrip ? space_before(text, from, at) : at;
         if (start > from) QW_TRY(stretch(e, (qw_text){text.bytes + from, start - from}));
         QW_TRY(qw_ids_push(e->ids, found->id, e->err));
-        from = at + found->text.n;
-        if (found->rstrip) from = space_after(text, from);
+        at += found->text.n;
+        from = found->rstrip ? space_after(text, at) : at;
     }
     return from < text.n ? stretch(e, (qw_text){text.bytes + from, text.n - from}) : QW_OK;
 }
