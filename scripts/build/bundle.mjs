@@ -52,6 +52,7 @@ export async function bundle() {
   const absent = ENTRIES.filter((entry) => !present.includes(entry));
   say('  bundles');
   if (absent.length) say(`  not there yet: ${absent.map((entry) => entry.source).join(' ')}`);
-  await Promise.all(present.map((entry) => build(optionsOf(entry))));
+  const results = await Promise.all(present.map((entry) => build(optionsOf(entry))));
+  if (results.some((result) => result.warnings.length)) throw new Error('the bundler has warnings');
   for (const entry of present.filter((one) => one.program)) chmodSync(at('dist', entry.file), 0o755);
 }
