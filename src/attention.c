@@ -42,14 +42,14 @@ size_t qw_attention_scratch(const qw_config *c)
 }
 
 /* p[32] = q . keys * scale; -inf outside [first, end). Returns the largest. */
-static float scores_of(qw_f32x4 *p, const float *q, const float *keys, int32_t head_dim, float scale)
+static float scores_of(qw_v128 *p, const float *q, const float *keys, int32_t head_dim, float scale)
 {
-    qw_f32x4 max;
+    qw_v128 max;
 
     for (int32_t j = 0; j < VECTORS; j++) p[j] = qw_f32x4_splat(0);
     for (int32_t d = 0; d < head_dim; d++, keys += PAGE) {
-        qw_f32x4 x = qw_f32x4_splat(q[d]);
-        for (int32_t j = 0; j < VECTORS; j++) p[j] = qw_f32x4_add(p[j], qw_f32x4_mul(x, qw_f32x4_load(keys + 4 * j)));
+        qw_v128 x = qw_f32x4_splat(q[d]);
+        for (int32_t j = 0; j < VECTORS; j++) p[j] = qw_f32x4_add(p[j], qw_f32x4_mul(x, qw_load(keys + 4 * j)));
     }
     for (int32_t j = 0; j < VECTORS; j++) p[j] = qw_f32x4_mul(p[j], qw_f32x4_splat(scale));
     max = p[0];
@@ -57,16 +57,16 @@ static float scores_of(qw_f32x4 *p, const float *q, const float *keys, int32_t h
     return qw_f32x4_hmax(max);
 }
 
-static float masked(qw_f32x4 *p, int32_t first, int32_t end)
+static float masked(qw_v128 *p, int32_t first, int32_t end)
 {
     float s[PAGE], max = -INFINITY;
 
-    for (int32_t j = 0; j < VECTORS; j++) qw_f32x4_store(s + 4 * j, p[j]);
+    for (int32_t j = 0; j < VECTORS; j++) qw_store(s + 4 * j, p[j]);
     for (int32_t i = 0; i < PAGE; i++) {
         if (i < first || i >= end) s[i] = -INFINITY;
         if (s[i] > max) max = s[i];
     }
-    for (int32_t j = 0; j < VECTORS; j++) p[j] = qw_f32x4_load(s + 4 * j);
+    for (int32_t j = 0; j < VECTORS; j++) p[j] = qw_load(s + 4 * j);
     return max;
 }
 
@@ -76,14 +76,14 @@ static void add_values(float *acc, const float *p, const float *values, int32_t 
     int32_t i = 0;
 
     for (; i + 16 <= head_dim; i += 16) {
-        qw_f32x4 a[4];
-        for (int32_t v = 0; v < 4; v++) a[v] = qw_f32x4_load(acc + i + 4 * v);
+        qw_v128 a[4];
+        for (int32_t v = 0; v < 4; v++) a[v] = qw_load(acc + i + 4 * v);
         for (int32_t j = first; j < end; j++) {
-            qw_f32x4 w = qw_f32x4_splat(p[j]);
+            qw_v128 w = qw_f32x4_splat(p[j]);
             for (int32_t v = 0; v < 4; v++)
-                a[v] = qw_f32x4_add(a[v], qw_f32x4_mul(w, qw_f32x4_load(values + j * head_dim + i + 4 * v)));
+                a[v] = qw_f32x4_add(a[v], qw_f32x4_mul(w, qw_load(values + j * head_dim + i + 4 * v)));
         }
-        for (int32_t v = 0; v < 4; v++) qw_f32x4_store(acc + i + 4 * v, a[v]);
+        for (int32_t v = 0; v < 4; v++) qw_store(acc + i + 4 * v, a[v]);
     }
     for (; i < head_dim; i++)
         for (int32_t j = first; j < end; j++) acc[i] += p[j] * values[j * head_dim + i];
@@ -92,13 +92,13 @@ static void add_values(float *acc, const float *p, const float *values, int32_t 
 /* Takes keys first..end-1 of one page into the query's running softmax. */
 static void visit_page(query *s, const float *keys, const float *values, int32_t first, int32_t end, int32_t head_dim)
 {
-    qw_f32x4 p[VECTORS], sum = qw_f32x4_splat(0);
+    qw_v128 p[VECTORS], sum = qw_f32x4_splat(0);
     float weights[PAGE];
     float max = scores_of(p, s->q, keys, head_dim, 1.0f / sqrtf((float)head_dim));
 
     if (first > 0 || end < PAGE) max = masked(p, first, end);
     if (max > s->max) {
-        float shrink = qw_expf(s->max - max);
+        float shrink = qw_f32_exp(s->max - max);
         for (int32_t i = 0; i < head_dim; i++) s->acc[i] *= shrink;
         s->sum *= shrink;
         s->max = max;
@@ -106,9 +106,9 @@ static void visit_page(query *s, const float *keys, const float *values, int32_t
     for (int32_t j = 0; j < VECTORS; j++) {
         p[j] = qw_f32x4_exp(qw_f32x4_sub(p[j], qw_f32x4_splat(s->max)));
         sum = qw_f32x4_add(sum, p[j]);
-        qw_f32x4_store(weights + 4 * j, p[j]);
+        qw_store(weights + 4 * j, p[j]);
     }
-    s->sum += qw_f32x4_hsum(sum);
+    s->sum += qw_f32x4_sum(sum);
     add_values(s->acc, weights, values, first, end, head_dim);
 }
 

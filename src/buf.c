@@ -47,7 +47,8 @@ qw_status qw_buf_printf(qw_buf *b, qw_error *err, const char *format, ...)
     va_start(args, format);
     n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (n < 0 || (size_t)n >= sizeof text) return qw_fail(err, QW_ERR_INTERNAL, "formatted text is too long (%d bytes)", n);
+    if (n < 0 || (size_t)n >= sizeof text)
+        return qw_fail(err, QW_ERR_INTERNAL, "formatted text is too long (%d bytes)", n);
     return qw_buf_append(b, text, (size_t)n, err);
 }
 

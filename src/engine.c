@@ -22,7 +22,7 @@ struct qw_engine {
     qw_model model;
     qw_pool *pool;
     qw_session session;
-    qw_buf out;                 /* text of the last call that gave some */
+    qw_buf out; /* text of the last call that gave some */
     qw_ids ids;
 };
 
@@ -37,8 +37,8 @@ static qw_status choice(const qw_json_in *in, const char *key, const char *const
             *value = i;
             return QW_OK;
         }
-    return qw_fail(in->err, QW_ERR_USAGE, "%s is \"%.40s\": one of \"%s\", \"%s\" and \"%s\" is wanted", key, text, names[0],
-                   names[1], names[2]);
+    return qw_fail(in->err, QW_ERR_USAGE, "%s is \"%.40s\": one of \"%s\", \"%s\" and \"%s\" is wanted", key, text,
+                   names[0], names[1], names[2]);
 }
 
 static qw_status read_options(qw_engine *e, const qw_json *root, qw_error *err)
@@ -133,7 +133,8 @@ static qw_status finish_load(qw_engine *e, qw_error *err)
     e->loader = NULL;
     e->state = READY;
     if (e->options.n_ctx > e->model.config.n_ctx_train)
-        return qw_buf_printf(&e->model.notes, err, "contextLength %d is more than the %d positions that the model was trained on\n",
+        return qw_buf_printf(&e->model.notes, err,
+                             "contextLength %d is more than the %d positions that the model was trained on\n",
                              e->options.n_ctx, e->model.config.n_ctx_train);
     return QW_OK;
 }
@@ -145,7 +146,8 @@ static qw_status advance(qw_engine *e, qw_status status, qw_error *err)
 
     if (status == QW_OK) {
         qw_loader_want(e->loader, &want);
-        if (!e->headers_only && !e->reserved && (want.weights || want.kind == QW_WANT_NOTHING)) status = reserve(e, err);
+        if (!e->headers_only && !e->reserved && (want.weights || want.kind == QW_WANT_NOTHING))
+            status = reserve(e, err);
         if (status == QW_OK && want.kind == QW_WANT_NOTHING && !e->headers_only) {
             status = qw_loader_take(e->loader, &e->model, err);
             if (status == QW_OK) status = finish_load(e, err);
@@ -185,11 +187,12 @@ qw_status qw_engine_plan(qw_engine *e, qw_text *json, qw_error *err)
     texts = (double)(m->chat_template.cap + m->generation_config.cap + m->notes.cap + m->name.cap) * 4 + 65536;
     if (m->tokenizer) texts += (double)qw_tokenizer_bytes(m->tokenizer);
     e->out.n = 0;
-    QW_TRY(qw_buf_printf(&e->out, err,
-                         "{\"fileBytes\":%.0f,\"readBytes\":%.0f,\"weightBytes\":%.0f,\"kvBytes\":%.0f,\"scratchBytes\":%.0f,"
-                         "\"heapBytes\":%.0f,\"contextLength\":%d,\"trainedContextLength\":%d,\"layers\":%d}",
-                         qw_loader_file_bytes(e->loader), qw_loader_read_bytes(e->loader), weights, kv, scratch,
-                         weights + kv + scratch + stage + texts, o.n_ctx, m->config.n_ctx_train, m->config.n_layer));
+    QW_TRY(qw_buf_printf(
+        &e->out, err,
+        "{\"fileBytes\":%.0f,\"readBytes\":%.0f,\"weightBytes\":%.0f,\"kvBytes\":%.0f,\"scratchBytes\":%.0f,"
+        "\"heapBytes\":%.0f,\"contextLength\":%d,\"trainedContextLength\":%d,\"layers\":%d}",
+        qw_loader_file_bytes(e->loader), qw_loader_read_bytes(e->loader), weights, kv, scratch,
+        weights + kv + scratch + stage + texts, o.n_ctx, m->config.n_ctx_train, m->config.n_layer));
     *json = (qw_text){e->out.bytes, e->out.n};
     return QW_OK;
 }
@@ -210,13 +213,15 @@ static qw_status write_shape(const qw_engine *e, qw_buf *out, qw_error *err)
 {
     const qw_config *c = &e->model.config;
 
-    QW_TRY(qw_buf_printf(out, err, "\"architecture\":\"qwen2\",\"parameters\":%.0f,\"layers\":%d,\"hiddenSize\":%d,\"heads\":%d,",
+    QW_TRY(qw_buf_printf(out, err,
+                         "\"architecture\":\"qwen2\",\"parameters\":%.0f,\"layers\":%d,\"hiddenSize\":%d,\"heads\":%d,",
                          e->model.n_parameters, c->n_layer, c->dim, c->n_head));
-    return qw_buf_printf(out, err,
-                         "\"kvHeads\":%d,\"headDim\":%d,\"vocabSize\":%d,\"contextLength\":%d,\"trainedContextLength\":%d,"
-                         "\"tiedEmbeddings\":%s,\"threads\":%d",
-                         c->n_kv_head, c->head_dim, c->n_vocab, e->options.n_ctx, c->n_ctx_train,
-                         e->model.weights.head_is_embed ? "true" : "false", qw_pool_threads(e->pool));
+    return qw_buf_printf(
+        out, err,
+        "\"kvHeads\":%d,\"headDim\":%d,\"vocabSize\":%d,\"contextLength\":%d,\"trainedContextLength\":%d,"
+        "\"tiedEmbeddings\":%s,\"threads\":%d",
+        c->n_kv_head, c->head_dim, c->n_vocab, e->options.n_ctx, c->n_ctx_train,
+        e->model.weights.head_is_embed ? "true" : "false", qw_pool_threads(e->pool));
 }
 
 static qw_status write_weight_types(const qw_model *m, qw_buf *out, qw_error *err)
@@ -226,10 +231,23 @@ static qw_status write_weight_types(const qw_model *m, qw_buf *out, qw_error *er
     QW_TRY(qw_buf_printf(out, err, ",\"weightTypes\":{"));
     for (int i = 0; i <= QW_LAYOUT_K2M; i++) {
         if (m->layout_bytes[i] <= 0) continue;
-        QW_TRY(qw_buf_printf(out, err, "%s\"%s\":%.0f", first ? "" : ",", qw_layout_name((qw_layout)i), m->layout_bytes[i]));
+        QW_TRY(qw_buf_printf(out, err, "%s\"%s\":%.0f", first ? "" : ",", qw_layout_name((qw_layout)i),
+                             m->layout_bytes[i]));
         first = false;
     }
     return qw_buf_append(out, "}", 1, err);
+}
+
+/* A token that structures a prompt: a control token, or an added one that is written like one (some files call the
+ * fill-in-the-middle markers ordinary). */
+static bool is_marker(const qw_tokenizer *t, int32_t id)
+{
+    qw_token_type type = qw_tokenizer_type(t, id);
+    qw_text text = qw_tokenizer_token_bytes(t, id);
+
+    if (type == QW_TOKEN_CONTROL) return true;
+    return type == QW_TOKEN_USER_DEFINED && text.n > 4 && !memcmp(text.bytes, "<|", 2) &&
+           !memcmp(text.bytes + text.n - 2, "|>", 2);
 }
 
 static qw_status write_tokens(const qw_model *m, qw_buf *out, qw_error *err)
@@ -239,9 +257,9 @@ static qw_status write_tokens(const qw_model *m, qw_buf *out, qw_error *err)
     QW_TRY(qw_buf_printf(out, err, ",\"eosTokenIds\":["));
     for (int32_t i = 0; i < m->n_eos; i++) QW_TRY(qw_buf_printf(out, err, "%s%d", i ? "," : "", m->eos[i]));
     QW_TRY(qw_buf_printf(out, err, m->pad < 0 ? "],\"padTokenId\":null" : "],\"padTokenId\":%d", m->pad));
-    QW_TRY(qw_buf_printf(out, err, ",\"controlTokens\":["));
+    QW_TRY(qw_buf_printf(out, err, ",\"specialTokens\":["));
     for (int32_t id = 0; m->tokenizer && id < qw_tokenizer_n_ids(m->tokenizer); id++) {
-        if (qw_tokenizer_type(m->tokenizer, id) != QW_TOKEN_CONTROL) continue;
+        if (!is_marker(m->tokenizer, id)) continue;
         if (!first) QW_TRY(qw_buf_append(out, ",", 1, err));
         QW_TRY(qw_json_write_string(out, qw_tokenizer_token_bytes(m->tokenizer, id), err));
         first = false;
@@ -283,8 +301,8 @@ static qw_status need_tokenizer(const qw_engine *e, qw_error *err)
     return qw_fail(err, QW_ERR_USAGE, "this model came without a tokenizer: pass token ids instead of text");
 }
 
-qw_status qw_engine_tokenize(qw_engine *e, qw_text text, const qw_encode_options *options, const int32_t **ids, size_t *n,
-                             qw_error *err)
+qw_status qw_engine_tokenize(qw_engine *e, qw_text text, const qw_encode_options *options, const int32_t **ids,
+                             size_t *n, qw_error *err)
 {
     QW_TRY(need_tokenizer(e, err));
     e->ids.n = 0;
@@ -294,13 +312,14 @@ qw_status qw_engine_tokenize(qw_engine *e, qw_text text, const qw_encode_options
     return QW_OK;
 }
 
-qw_status qw_engine_detokenize(qw_engine *e, const int32_t *ids, size_t n, bool skip_special, qw_text *text, qw_error *err)
+qw_status qw_engine_detokenize(qw_engine *e, const int32_t *ids, size_t n, bool skip_special, qw_text *text,
+                               qw_error *err)
 {
     QW_TRY(need_tokenizer(e, err));
     for (size_t i = 0; i < n; i++)
         if (ids[i] < 0 || ids[i] >= e->model.config.n_vocab)
-            return qw_fail(err, QW_ERR_USAGE, "token id %d at position %.0f is out of range: the model has ids 0 to %d", ids[i],
-                           (double)i, e->model.config.n_vocab - 1);
+            return qw_fail(err, QW_ERR_USAGE, "token id %d at position %.0f is out of range: the model has ids 0 to %d",
+                           ids[i], (double)i, e->model.config.n_vocab - 1);
     e->out.n = 0;
     QW_TRY(qw_tokenizer_decode(e->model.tokenizer, ids, n, skip_special, &e->out, err));
     *text = (qw_text){e->out.bytes, e->out.n};
@@ -328,7 +347,8 @@ static qw_status start_row_texts(qw_session *s, qw_error *err)
 {
     for (int32_t r = 0; s->model->tokenizer && r < s->job.n_rows; r++) {
         qw_row *row = &s->job.rows[r];
-        QW_TRY(qw_row_text_start(&row->text, s->job.stops, s->model->tokenizer, row->ids.v, (size_t)row->n_prompt, err));
+        QW_TRY(
+            qw_row_text_start(&row->text, s->job.stops, s->model->tokenizer, row->ids.v, (size_t)row->n_prompt, err));
     }
     return QW_OK;
 }
@@ -355,7 +375,8 @@ static qw_status check_lengths(const qw_session *s, qw_error *err)
     const qw_settings *g = &s->job.settings;
 
     if (g->max_new_tokens >= 0 || g->max_length < 0 || s->job.width < g->max_length) return QW_OK;
-    return qw_fail(err, QW_ERR_USAGE, "the prompt has %d tokens and max_length is %d: raise max_length or use max_new_tokens",
+    return qw_fail(err, QW_ERR_USAGE,
+                   "the prompt has %d tokens and max_length is %d: raise max_length or use max_new_tokens",
                    s->job.width, g->max_length);
 }
 
@@ -364,7 +385,8 @@ static qw_status fill_generation(qw_session *s, qw_text stops, int32_t padding_w
     if (stops.n) {
         QW_TRY(qw_stops_new(&s->job.stops, stops, err));
         if (!s->model->tokenizer)
-            return qw_fail(err, QW_ERR_USAGE, "stop_strings need a tokenizer, and this model came without one: use eos_token_id");
+            return qw_fail(err, QW_ERR_USAGE,
+                           "stop_strings need a tokenizer, and this model came without one: use eos_token_id");
     }
     if (padding_width > s->job.width) s->job.width = padding_width;
     for (int32_t r = 0; r < s->job.n_rows; r++) s->job.rows[r].n_pad = s->job.width - s->job.rows[r].n_prompt;
@@ -373,8 +395,8 @@ static qw_status fill_generation(qw_session *s, qw_text stops, int32_t padding_w
     return start_row_texts(s, err);
 }
 
-qw_status qw_generate_begin(qw_engine *e, const qw_prompts *prompts, qw_text settings, qw_text stops, int32_t padding_width,
-                            qw_error *err)
+qw_status qw_generate_begin(qw_engine *e, const qw_prompts *prompts, qw_text settings, qw_text stops,
+                            int32_t padding_width, qw_error *err)
 {
     qw_session *s = &e->session;
     qw_settings parsed = {0};
@@ -432,7 +454,8 @@ static qw_status fill_forward(qw_session *s, const uint8_t *keep, int32_t total,
     s->job.hidden_tokens = (int32_t)(262144 / per_token);
     if (s->job.hidden_tokens < 1) s->job.hidden_tokens = 1;
     s->job.hidden_states = qw_alloc_aligned((size_t)s->job.hidden_tokens, per_token * sizeof(float));
-    if (!s->job.hidden_states) return qw_fail_memory(err, "hidden states", 4.0 * (double)per_token * s->job.hidden_tokens);
+    if (!s->job.hidden_states)
+        return qw_fail_memory(err, "hidden states", 4.0 * (double)per_token * s->job.hidden_tokens);
     return QW_OK;
 }
 
@@ -444,8 +467,8 @@ qw_status qw_forward_begin(qw_engine *e, const qw_prompts *prompts, const uint8_
 
     QW_TRY(ready(e, err));
     if (prompts->n_rows < 1 || prompts->n_rows > e->options.max_rows)
-        return qw_fail(err, QW_ERR_USAGE, "%d rows were given: the engine was loaded for 1 to %d (maxRows)", prompts->n_rows,
-                       e->options.max_rows);
+        return qw_fail(err, QW_ERR_USAGE, "%d rows were given: the engine was loaded for 1 to %d (maxRows)",
+                       prompts->n_rows, e->options.max_rows);
     reuse = qw_calloc((size_t)prompts->n_rows, sizeof *reuse);
     if (!reuse) return qw_fail_memory(err, "the rows of a job", 4.0 * prompts->n_rows);
     for (int32_t r = 0; r < prompts->n_rows; r++) {
@@ -483,7 +506,11 @@ void qw_forward_output(const qw_engine *e, qw_forward_out *out)
 {
     const qw_job *j = &e->session.job;
 
-    *out = (qw_forward_out){e->session.scratch.logits, j->hidden ? j->hidden_states : NULL, j->out_row, j->out_n, j->out_pos,
+    *out = (qw_forward_out){e->session.scratch.logits,
+                            j->hidden ? j->hidden_states : NULL,
+                            j->out_row,
+                            j->out_n,
+                            j->out_pos,
                             j->out_tokens};
 }
 
@@ -510,8 +537,10 @@ qw_status qw_job_end_row(qw_engine *e, int32_t index, const char *finish_reason,
     for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
         if (!strcmp(finish_reason, qw_finish_name(allowed[i]))) finish = allowed[i];
     if (!finish || index < -1 || index >= s->job.n_rows)
-        return qw_fail(err, QW_ERR_USAGE, "row %d cannot be ended for \"%.20s\": the job has %d rows; time, stopping and aborted are reasons",
-                       index, finish_reason, s->job.n_rows);
+        return qw_fail(
+            err, QW_ERR_USAGE,
+            "row %d cannot be ended for \"%.20s\": the job has %d rows; time, stopping and aborted are reasons", index,
+            finish_reason, s->job.n_rows);
     qw_session_clear_events(s);
     for (int32_t r = 0; r < s->job.n_rows; r++)
         if (index < 0 || r == index) QW_TRY(qw_session_end_row(s, r, finish, err));

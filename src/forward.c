@@ -133,8 +133,14 @@ static void layer_attention(const run *r, int32_t l)
     int32_t n = r->pass->at.n;
     qw_product qkv[] = {{s->q, &w->wq, w->bq}, {s->k, &w->wk, w->bk}, {s->v, &w->wv, w->bv}};
     qw_product o = {s->h, &w->wo, NULL};
-    qw_attention_call call = {.config = c, .kv = r->kv, .tokens = r->pass->at, .q = s->q, .out = s->att,
-                              .scratch = s->attention, .layer = l, .window = c->sliding[l] ? c->sliding_window : 0};
+    qw_attention_call call = {.config = c,
+                              .kv = r->kv,
+                              .tokens = r->pass->at,
+                              .q = s->q,
+                              .out = s->att,
+                              .scratch = s->attention,
+                              .layer = l,
+                              .window = c->sliding[l] ? c->sliding_window : 0};
 
     qw_rmsnorm(r->pool, s->h, s->x, w->norm_attn, c->rms_eps, n, c->dim);
     multiply(r, s->h, n, qkv, 3);
@@ -196,7 +202,8 @@ void qw_forward(const qw_model *m, qw_scratch *s, qw_kv *kv, qw_pool *pool, cons
     const qw_config *c = &m->config;
     run r = {m, s, kv, pool, pass};
 
-    for (int32_t i = 0; i < pass->at.n; i++) qw_mat_row(s->x + (size_t)i * (size_t)c->dim, &m->weights.embed, pass->ids[i]);
+    for (int32_t i = 0; i < pass->at.n; i++)
+        qw_mat_row(s->x + (size_t)i * (size_t)c->dim, &m->weights.embed, pass->ids[i]);
     qw_rope_angles(s->cos_sin, pass->at.pos, pass->at.n, s->inv_freq, c->head_dim / 2, s->rope_scale);
     keep_hidden(&r, 0, s->x);
     for (int32_t l = 0; l < c->n_layer; l++) {

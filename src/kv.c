@@ -3,6 +3,7 @@
 #include "kv.h"
 
 #include "alloc.h"
+#include "dtype.h"
 #include "simd.h"
 
 #include <math.h>
@@ -66,17 +67,23 @@ qw_status qw_kv_init(qw_kv *kv, const qw_config *c, qw_kv_type type, int32_t cap
 {
     size_t page_bytes;
 
-    *kv = (qw_kv){.type = type, .n_layer = c->n_layer, .n_kv_head = c->n_kv_head, .head_dim = c->head_dim,
-                  .capacity = capacity, .max_rows = max_rows, .n_pages = n_pages_of(capacity, max_rows),
+    *kv = (qw_kv){.type = type,
+                  .n_layer = c->n_layer,
+                  .n_kv_head = c->n_kv_head,
+                  .head_dim = c->head_dim,
+                  .capacity = capacity,
+                  .max_rows = max_rows,
+                  .n_pages = n_pages_of(capacity, max_rows),
                   .block_bytes = block_bytes_of(type, c->head_dim)};
     QW_TRY(allocate_tables(kv, err));
     page_bytes = kv->block_bytes * 2 * (size_t)c->n_kv_head;
     for (int32_t l = 0; l < c->n_layer; l++) {
         kv->layer[l] = qw_alloc_aligned((size_t)kv->n_pages, page_bytes);
         if (!kv->layer[l])
-            return qw_fail(err, QW_ERR_MEMORY,
-                           "no memory for the KV cache of %d tokens (%.0f bytes): choose a smaller contextLength or kvType",
-                           capacity, qw_kv_bytes(c, type, capacity, max_rows));
+            return qw_fail(
+                err, QW_ERR_MEMORY,
+                "no memory for the KV cache of %d tokens (%.0f bytes): choose a smaller contextLength or kvType",
+                capacity, qw_kv_bytes(c, type, capacity, max_rows));
     }
     return QW_OK;
 }
@@ -243,7 +250,7 @@ void qw_kv_put(qw_kv *kv, int32_t layer, int32_t row, int32_t pos, const float *
 
 static const float *widen_f16(const uint8_t *stored, float *block, int32_t n)
 {
-    for (int32_t i = 0; i < n; i += 4) qw_f32x4_store(block + i, qw_f32x4_load_f16(stored + (size_t)i * 2));
+    for (int32_t i = 0; i < n; i += 4) qw_store(block + i, qw_load_f16x4(stored + (size_t)i * 2));
     return block;
 }
 

@@ -24,8 +24,8 @@ typedef struct qw_kv_row {
 typedef struct qw_kv {
     qw_kv_type type;
     int32_t n_layer, n_kv_head, head_dim;
-    int32_t capacity;    /* tokens that all rows together may hold, a shared one counted once */
-    int32_t used;        /* tokens held */
+    int32_t capacity; /* tokens that all rows together may hold, a shared one counted once */
+    int32_t used;     /* tokens held */
     int32_t n_pages, max_rows, n_free;
     int32_t *free_pages; /* [n_pages] a stack */
     int32_t *ref, *fill; /* [n_pages] rows that hold the page; tokens in it */

@@ -35,9 +35,10 @@ qw_status qw_engine_info(qw_engine *e, qw_text *json, qw_error *err);
 const qw_model *qw_engine_model(const qw_engine *e);
 
 /* Ids in the engine's own array, borrowed until the next call. Errors: usage where the model has no tokenizer; memory. */
-qw_status qw_engine_tokenize(qw_engine *e, qw_text text, const qw_encode_options *options, const int32_t **ids, size_t *n,
-                             qw_error *err);
-qw_status qw_engine_detokenize(qw_engine *e, const int32_t *ids, size_t n, bool skip_special, qw_text *text, qw_error *err);
+qw_status qw_engine_tokenize(qw_engine *e, qw_text text, const qw_encode_options *options, const int32_t **ids,
+                             size_t *n, qw_error *err);
+qw_status qw_engine_detokenize(qw_engine *e, const int32_t *ids, size_t n, bool skip_special, qw_text *text,
+                               qw_error *err);
 
 /* ---- jobs */
 
@@ -52,8 +53,8 @@ typedef struct qw_prompts {
  * batch of prompts was left-padded (lengths count it, as in Transformers), or 0: the longest prompt.
  * Errors: usage (empty prompt, id out of range, more rows than maxRows, settings), context (a prompt, or all rows
  * together, do not fit the KV cache; names both numbers). */
-qw_status qw_generate_begin(qw_engine *e, const qw_prompts *prompts, qw_text settings, qw_text stops, int32_t padding_width,
-                            qw_error *err);
+qw_status qw_generate_begin(qw_engine *e, const qw_prompts *prompts, qw_text settings, qw_text stops,
+                            int32_t padding_width, qw_error *err);
 
 /* Reads a prompt into the KV cache; the next job that starts with it skips that part. */
 qw_status qw_prefill_begin(qw_engine *e, const int32_t *ids, int32_t n, qw_error *err);

@@ -45,8 +45,8 @@ qw_status qw_session_write_events(const qw_session *s, qw_buf *out, qw_error *er
     int32_t total, cached, done;
 
     count_prompt(s, &total, &cached, &done);
-    QW_TRY(qw_buf_printf(out, err, "{\"phase\":\"%s\",\"loaded\":%d,\"total\":%d,\"chunks\":[", j->prefill ? "prefill" : "decode",
-                         done, total));
+    QW_TRY(qw_buf_printf(out, err, "{\"phase\":\"%s\",\"loaded\":%d,\"total\":%d,\"chunks\":[",
+                         j->prefill ? "prefill" : "decode", done, total));
     QW_TRY(qw_buf_append(out, j->chunks.bytes, j->chunks.n, err));
     QW_TRY(qw_buf_printf(out, err, "],\"finished\":["));
     QW_TRY(qw_buf_append(out, j->finished.bytes, j->finished.n, err));
@@ -87,7 +87,8 @@ static qw_status write_padded(const qw_session *s, qw_buf *out, qw_error *err)
     int32_t longest = 0;
 
     for (int32_t r = 0; r < j->n_rows; r++)
-        if ((int32_t)j->rows[r].ids.n + j->rows[r].n_pad > longest) longest = (int32_t)j->rows[r].ids.n + j->rows[r].n_pad;
+        if ((int32_t)j->rows[r].ids.n + j->rows[r].n_pad > longest)
+            longest = (int32_t)j->rows[r].ids.n + j->rows[r].n_pad;
     for (int32_t r = 0; r < j->n_rows; r++) {
         const qw_row *row = &j->rows[r];
         int32_t after = longest - row->n_pad - (int32_t)row->ids.n;
@@ -125,6 +126,6 @@ qw_status qw_session_write_result(const qw_session *s, qw_buf *out, qw_error *er
     QW_TRY(write_rng_state(s, out, err));
     QW_TRY(qw_buf_printf(out, err, "\",\"notes\":"));
     QW_TRY(qw_write_lines(out, &j->settings.notes, err));
-    return qw_buf_printf(out, err, ",\"usage\":{\"prompt_tokens\":%d,\"cached_tokens\":%d,\"completion_tokens\":%d}}", total,
-                         cached, new_tokens);
+    return qw_buf_printf(out, err, ",\"usage\":{\"prompt_tokens\":%d,\"cached_tokens\":%d,\"completion_tokens\":%d}}",
+                         total, cached, new_tokens);
 }

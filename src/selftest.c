@@ -63,7 +63,8 @@ static int32_t differing(qw_pool *pool, trial *t, int32_t n)
     return count;
 }
 
-static qw_status try_type(qw_pool *pool, trial *t, qw_dtype type, uint32_t *state, bool *ok, qw_buf *report, qw_error *err)
+static qw_status try_type(qw_pool *pool, trial *t, qw_dtype type, uint32_t *state, bool *ok, qw_buf *report,
+                          qw_error *err)
 {
     int32_t wrong = 0;
     qw_status status = prepare(t, type, state, err);
@@ -73,8 +74,8 @@ static qw_status try_type(qw_pool *pool, trial *t, qw_dtype type, uint32_t *stat
     qw_free(t->mat.data);
     QW_TRY(status);
     if (wrong) *ok = false;
-    return qw_buf_printf(report, err, "%s: %d of %d values differ from the scalar kernel\n", qw_dtype_name((uint32_t)type), wrong,
-                         ROWS * TOKENS * (TOKENS + 1) / 2);
+    return qw_buf_printf(report, err, "%s: %d of %d values differ from the scalar kernel\n",
+                         qw_dtype_name((uint32_t)type), wrong, ROWS * TOKENS * (TOKENS + 1) / 2);
 }
 
 qw_status qw_selftest(qw_pool *pool, bool *ok, qw_buf *report, qw_error *err)

@@ -56,7 +56,8 @@ static qw_status allocate(qw_session *s, qw_error *err)
     return QW_OK;
 }
 
-qw_status qw_session_init(qw_session *s, const qw_model *model, qw_pool *pool, const qw_session_options *o, qw_error *err)
+qw_status qw_session_init(qw_session *s, const qw_model *model, qw_pool *pool, const qw_session_options *o,
+                          qw_error *err)
 {
     const qw_config *c = &model->config;
 
@@ -89,12 +90,13 @@ static qw_status check_ids(const qw_session *s, const int32_t *ids, int32_t n, i
     int32_t n_vocab = s->model->config.n_vocab;
 
     if (n < 1)
-        return qw_fail(err, QW_ERR_USAGE, "prompt %d is empty: give at least one token (this model adds none by itself)",
-                       prompt);
+        return qw_fail(err, QW_ERR_USAGE,
+                       "prompt %d is empty: give at least one token (this model adds none by itself)", prompt);
     for (int32_t i = 0; i < n; i++)
         if (ids[i] < 0 || ids[i] >= n_vocab)
-            return qw_fail(err, QW_ERR_USAGE, "token id %d at position %d of prompt %d is out of range: the model has ids 0 to %d",
-                           ids[i], i, prompt, n_vocab - 1);
+            return qw_fail(err, QW_ERR_USAGE,
+                           "token id %d at position %d of prompt %d is out of range: the model has ids 0 to %d", ids[i],
+                           i, prompt, n_vocab - 1);
     return QW_OK;
 }
 
@@ -106,22 +108,28 @@ static qw_status check_start(const qw_session *s, const qw_start *start, qw_erro
 
     if (start->n_prompts < 1) return qw_fail(err, QW_ERR_USAGE, "no prompt was given: pass at least one");
     if ((double)start->n_prompts * start->copies > s->options.max_rows)
-        return qw_fail(err, QW_ERR_USAGE, "%d prompts x %d sequences are more rows than the engine was loaded for: load it with maxRows "
-                       "of at least %.0f (now %d)", start->n_prompts, start->copies,
-                       (double)start->n_prompts * start->copies, s->options.max_rows);
+        return qw_fail(err, QW_ERR_USAGE,
+                       "%d prompts x %d sequences are more rows than the engine was loaded for: load it with maxRows "
+                       "of at least %.0f (now %d)",
+                       start->n_prompts, start->copies, (double)start->n_prompts * start->copies, s->options.max_rows);
     for (int32_t p = 0; p < start->n_prompts; p++) {
         int32_t n = start->lengths[p];
 
         QW_TRY(check_ids(s, ids, n, p, err));
         if (n > n_ctx)
-            return qw_fail(err, QW_ERR_CONTEXT, "prompt %d has %d tokens, the context holds %d: shorten it, or load the model with a larger contextLength",
+            return qw_fail(err, QW_ERR_CONTEXT,
+                           "prompt %d has %d tokens, the context holds %d: shorten it, or load the model with a larger "
+                           "contextLength",
                            p, n, n_ctx);
         total += n + (double)(start->copies - 1) * (n % QW_KV_PAGE);
         ids += n;
     }
     if (total > n_ctx)
-        return qw_fail(err, QW_ERR_CONTEXT, "the rows of this batch need %.0f tokens together, the context holds %d: run fewer at a time, or load the model with a "
-                       "larger contextLength", total, n_ctx);
+        return qw_fail(err, QW_ERR_CONTEXT,
+                       "the rows of this batch need %.0f tokens together, the context holds %d: run fewer at a time, "
+                       "or load the model with a "
+                       "larger contextLength",
+                       total, n_ctx);
     return QW_OK;
 }
 
@@ -208,7 +216,8 @@ qw_status qw_session_start(qw_session *s, qw_job_kind kind, const qw_start *star
     size_t rows = (size_t)s->options.max_rows;
     qw_status status;
 
-    if (s->job.kind != QW_JOB_NONE) return qw_fail(err, QW_ERR_USAGE, "a job is under way: end it before the next begins");
+    if (s->job.kind != QW_JOB_NONE)
+        return qw_fail(err, QW_ERR_USAGE, "a job is under way: end it before the next begins");
     QW_TRY(check_start(s, start, err));
     kept = qw_calloc(rows, sizeof *kept);
     taken = qw_calloc(rows, sizeof *taken);

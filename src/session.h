@@ -30,15 +30,16 @@ typedef enum qw_finish {
 
 /* A row of a job. */
 typedef struct qw_row {
-    int32_t kv;              /* its row of the cache */
-    int32_t leader;          /* the row whose prompt is the same and is computed for this one too; itself where none is before it */
-    qw_ids ids;              /* prompt, then new tokens; the first kv.row[kv].n of them are in the cache */
+    int32_t kv; /* its row of the cache */
+    int32_t
+        leader; /* the row whose prompt is the same and is computed for this one too; itself where none is before it */
+    qw_ids ids; /* prompt, then new tokens; the first kv.row[kv].n of them are in the cache */
     int32_t n_prompt, n_pad, n_cached;
-    int32_t keep_at;         /* FORWARD: index of its first token in job.keep */
-    float *scores;           /* logits that wait for a choice, or NULL */
+    int32_t keep_at; /* FORWARD: index of its first token in job.keep */
+    float *scores;   /* logits that wait for a choice, or NULL */
     qw_rng rng;
     qw_row_text text;
-    qw_buf shown;            /* all text released so far */
+    qw_buf shown; /* all text released so far */
     qw_finish finish;
 } qw_row;
 
@@ -53,9 +54,9 @@ typedef struct qw_job {
     uint8_t *keep;
     bool hidden;
     float *hidden_states;
-    int32_t hidden_tokens;   /* tokens of a pass that hidden_states has room for */
+    int32_t hidden_tokens;                       /* tokens of a pass that hidden_states has room for */
     int32_t out_row, out_pos, out_n, out_tokens; /* of the last FORWARD step */
-    qw_buf chunks, finished; /* JSON items of the last step */
+    qw_buf chunks, finished;                     /* JSON items of the last step */
 } qw_job;
 
 typedef struct qw_session {
@@ -65,8 +66,8 @@ typedef struct qw_session {
     qw_kv kv;
     qw_scratch scratch;
     qw_logits_scratch logits;
-    float *raw;              /* [max_rows][n_vocab] logits before processing, for logprobs */
-    qw_ids *held;            /* [max_rows] ids of the cache's rows while no job holds them */
+    float *raw;                                  /* [max_rows][n_vocab] logits before processing, for logprobs */
+    qw_ids *held;                                /* [max_rows] ids of the cache's rows while no job holds them */
     int32_t *ids, *pass_row, *pass_pos, *wanted; /* [max_tokens] a pass */
     qw_job job;
 } qw_session;
@@ -77,7 +78,8 @@ double qw_session_scratch_bytes(const qw_config *c, const qw_session_options *o,
 
 /* model needs its config only until the first pass. The caller's s is zero before and may be freed after any outcome.
  * Errors: memory. */
-qw_status qw_session_init(qw_session *s, const qw_model *model, qw_pool *pool, const qw_session_options *o, qw_error *err);
+qw_status qw_session_init(qw_session *s, const qw_model *model, qw_pool *pool, const qw_session_options *o,
+                          qw_error *err);
 void qw_session_free(qw_session *s);
 
 /* Begins a job with prompts as rows, `copies` rows each; the caller fills kind and what belongs to it afterwards. reuse[p] limits how

@@ -27,6 +27,6 @@ qw_status qw_fail(qw_error *err, qw_status status, const char *format, ...)
 
 qw_status qw_fail_memory(qw_error *err, const char *what, double bytes)
 {
-    return qw_fail(err, QW_ERR_MEMORY, "no memory for %s (%.0f bytes): close other tabs, or choose a smaller context or file",
-                   what, bytes);
+    return qw_fail(err, QW_ERR_MEMORY,
+                   "no memory for %s (%.0f bytes): close other tabs, or choose a smaller context or file", what, bytes);
 }

@@ -35,10 +35,10 @@ qw_status qw_fail(qw_error *err, qw_status status, const char *format, ...) QW_P
 /* qw_fail for an allocation of that many bytes for that thing. */
 qw_status qw_fail_memory(qw_error *err, const char *what, double bytes);
 
-#define QW_TRY(call)                        \
-    do {                                    \
-        qw_status qw_try_status = (call);   \
-        if (qw_try_status) return qw_try_status; \
+#define QW_TRY(call)                                                                                                   \
+    do {                                                                                                               \
+        qw_status qw_try_status = (call);                                                                              \
+        if (qw_try_status) return qw_try_status;                                                                       \
     } while (0)
 
 #endif

@@ -62,8 +62,17 @@ static void run_pass(building *b, float *hidden)
 
 static qw_status no_room(qw_error *err, const qw_session *s)
 {
-    return qw_fail(err, QW_ERR_CONTEXT, "the context of %d tokens has no room left: load the model with a larger contextLength",
+    return qw_fail(err, QW_ERR_CONTEXT,
+                   "the context of %d tokens has no room left: load the model with a larger contextLength",
                    s->options.n_ctx);
+}
+
+/* True while another row computes this one's prompt. */
+static bool waits_for_leader(const qw_session *s, const qw_row *row)
+{
+    const qw_row *leader = &s->job.rows[row->leader];
+
+    return leader != row && !leader->finish && in_cache(s, leader) < leader->n_prompt;
 }
 
 /* Prompts' next tokens, at most max in all. */
@@ -73,7 +82,7 @@ static qw_status add_prompts(building *b, int32_t max, qw_error *err)
         qw_row *row = &b->s->job.rows[r];
         int32_t left = row->n_prompt - in_cache(b->s, row), n = min_of(left, max - b->n);
 
-        if (row->leader != r || left <= 0 || row->finish) continue;
+        if (left <= 0 || row->finish || waits_for_leader(b->s, row)) continue;
         if (!add_tokens(b, row, n)) return no_room(err, b->s);
         if (n == left) want_last(b, row);
     }
@@ -95,7 +104,8 @@ static void fork_followers(building *b)
         for (int32_t r = 0; r < s->job.n_rows; r++) {
             qw_row *row = &s->job.rows[r];
 
-            if (row == b->scored[i] || &s->job.rows[row->leader] != b->scored[i] || n_new(b->scored[i])) continue;
+            if (row == b->scored[i] || &s->job.rows[row->leader] != b->scored[i] || in_cache(s, row) || row->finish)
+                continue;
             qw_kv_fork(&s->kv, row->kv, b->scored[i]->kv, row->n_prompt);
             memcpy(logits_at(s, b->n_wanted), logits_at(s, i), (size_t)s->model->config.n_vocab * sizeof(float));
             b->scored[b->n_wanted++] = row;
@@ -129,10 +139,8 @@ static qw_status add_decoding(building *b, qw_error *err)
         qw_row *row = &s->job.rows[r];
 
         if (row->finish) continue;
-        if (!room_for_one_more(s) || !add_tokens(b, row, 1))
-            QW_TRY(qw_session_end_row(s, r, QW_FINISH_LENGTH, err));
-        else
-            want_last(b, row);
+        if (!room_for_one_more(s) || !add_tokens(b, row, 1)) QW_TRY(qw_session_end_row(s, r, QW_FINISH_LENGTH, err));
+        else want_last(b, row);
     }
     return QW_OK;
 }
@@ -247,12 +255,9 @@ static qw_status take_token(qw_session *s, qw_row *row, int32_t id, qw_buf *text
     QW_TRY(qw_ids_push(&row->ids, id, err));
     if (s->model->tokenizer)
         QW_TRY(qw_row_text_push(&row->text, s->job.stops, s->model->tokenizer, id, g->skip_special_tokens, text, err));
-    if (contains(&g->eos, id))
-        row->finish = QW_FINISH_EOS;
-    else if (row->text.stopped)
-        row->finish = QW_FINISH_STOP_STRING;
-    else if (at_length(s, row))
-        row->finish = QW_FINISH_LENGTH;
+    if (contains(&g->eos, id)) row->finish = QW_FINISH_EOS;
+    else if (row->text.stopped) row->finish = QW_FINISH_STOP_STRING;
+    else if (at_length(s, row)) row->finish = QW_FINISH_LENGTH;
     if (row->finish && !row->text.stopped && s->model->tokenizer) return qw_row_text_finish(&row->text, text, err);
     return QW_OK;
 }
@@ -283,10 +288,8 @@ static qw_status choose(qw_session *s, qw_row *row, qw_error *err)
     qw_status status;
 
     QW_TRY(qw_logits_warp(g, &h, &s->logits, row->scores, err));
-    if (g->do_sample)
-        QW_TRY(qw_choose_sample(row->scores, n_vocab, n_new(row), &row->rng, &id, err));
-    else
-        QW_TRY(qw_choose_greedy(row->scores, n_vocab, n_new(row), &id, err));
+    if (g->do_sample) QW_TRY(qw_choose_sample(row->scores, n_vocab, n_new(row), &row->rng, &id, err));
+    else QW_TRY(qw_choose_greedy(row->scores, n_vocab, n_new(row), &id, err));
     status = take_token(s, row, id, &text, err);
     if (status == QW_OK) status = write_token(s, index, id, &text, err);
     qw_buf_free(&text);
@@ -346,8 +349,7 @@ static qw_status step_generate(qw_session *s, int32_t max_tokens, qw_progress *p
     for (int32_t i = 0; i < b.n_wanted; i++) {
         if (s->job.prefill && !room_for_one_more(s))
             QW_TRY(qw_session_end_row(s, (int32_t)(b.scored[i] - s->job.rows), QW_FINISH_LENGTH, err));
-        else
-            QW_TRY(score(s, b.scored[i], logits_at(s, i), err));
+        else QW_TRY(score(s, b.scored[i], logits_at(s, i), err));
     }
     *progress = generation_progress(s);
     return QW_OK;
@@ -411,9 +413,7 @@ qw_status qw_session_step(qw_session *s, int32_t max_tokens, qw_progress *progre
     if (s->job.kind == QW_JOB_GENERATE) status = step_generate(s, max_tokens, progress, err);
     if (s->job.kind == QW_JOB_PREFILL) status = step_prefill(s, max_tokens, progress, err);
     if (s->job.kind == QW_JOB_FORWARD) status = step_forward(s, max_tokens, progress, err);
-    if (status == QW_ERR_MODEL)
-        qw_session_forget(s); /* keys and values may not be finite */
-    else if (status)
-        qw_session_end(s);
+    if (status == QW_ERR_MODEL) qw_session_forget(s); /* keys and values may not be finite */
+    else if (status) qw_session_end(s);
     return status;
 }

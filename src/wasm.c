@@ -31,8 +31,9 @@ QWX int32_t qwx_info(qwx_engine *x);
 QWX int32_t qwx_tokenize(qwx_engine *x, const char *text, size_t n, int32_t parse_special, const int32_t *blocked,
                          size_t n_blocked);
 QWX int32_t qwx_detokenize(qwx_engine *x, const int32_t *ids, size_t n, int32_t skip_special);
-QWX int32_t qwx_generate(qwx_engine *x, const int32_t *ids, const int32_t *lengths, int32_t n_rows, const char *settings,
-                         size_t n_settings, const char *stops, size_t n_stops, int32_t padding_width);
+QWX int32_t qwx_generate(qwx_engine *x, const int32_t *ids, const int32_t *lengths, int32_t n_rows,
+                         const char *settings, size_t n_settings, const char *stops, size_t n_stops,
+                         int32_t padding_width);
 QWX int32_t qwx_prefill(qwx_engine *x, const int32_t *ids, int32_t n);
 QWX int32_t qwx_forward(qwx_engine *x, const int32_t *ids, const int32_t *lengths, int32_t n_rows, const uint8_t *keep,
                         int32_t hidden);
@@ -154,8 +155,9 @@ QWX int32_t qwx_detokenize(qwx_engine *x, const int32_t *ids, size_t n, int32_t 
     return (int32_t)qw_engine_detokenize(x->engine, ids, n, skip_special != 0, &x->out, &x->error);
 }
 
-QWX int32_t qwx_generate(qwx_engine *x, const int32_t *ids, const int32_t *lengths, int32_t n_rows, const char *settings,
-                         size_t n_settings, const char *stops, size_t n_stops, int32_t padding_width)
+QWX int32_t qwx_generate(qwx_engine *x, const int32_t *ids, const int32_t *lengths, int32_t n_rows,
+                         const char *settings, size_t n_settings, const char *stops, size_t n_stops,
+                         int32_t padding_width)
 {
     qw_prompts prompts = {ids, lengths, n_rows};
 
