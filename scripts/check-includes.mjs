@@ -9,7 +9,7 @@ const ROWS = [
   'config quant panel pool ops softmax',
   'matmul kv attention',
   'unicode nfc pretokenize bpe added tokenizer_build tokenizer_rules tokenizer_json tokenizer',
-  'tensors gguf gguf_values safetensors gguf_model hf hf_config model weights loader',
+  'tensors gguf gguf_values safetensors gguf_model hf hf_config model weights loader_state load_headers load_weights load_bind loader',
   'settings setkeys warpers logits sampler stop forward',
   'session step report',
   'qw selftest engine',
