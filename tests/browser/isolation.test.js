@@ -1,0 +1,122 @@
+// Pages without COOP and COEP: one thread and a word why, and the service worker that brings the headers.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { ask, launch, modelReady, openTab, serveSite, set } from './support/browser.js';
+
+let browser;
+let plain;
+
+before(async () => {
+  [browser, plain] = await Promise.all([launch(), serveSite({ isolation: false })]);
+});
+after(() => Promise.all([browser?.close(), plain?.close()]));
+
+/** A browser that takes the headers and still does not isolate the page. */
+function ignoreHeaders() {
+  Object.defineProperty(window, 'crossOriginIsolated', { get: () => false });
+}
+
+function countLoads(page) {
+  const loads = { count: 0 };
+  page.on('load', () => loads.count++);
+  return loads;
+}
+
+test('without the headers the page runs on one thread and says why', async () => {
+  const tab = await openTab(browser, plain.url);
+  await modelReady(tab.page);
+  assert.match(await tab.page.innerText('#model-state'), /one thread/);
+  assert.match(await tab.page.innerText('#threads-notes'), /thread.*isolated|isolated.*thread/is);
+  await set(tab.page, { temperature: 0, max_new_tokens: 8 });
+  assert.ok((await ask(tab.page, 'The daughter of')).length > 'The daughter of'.length);
+  tab.expectClean();
+  await tab.close();
+});
+
+test('the offered service worker brings threads with one reload, and half-typed text survives it', async () => {
+  const tab = await openTab(browser, plain.url);
+  const loads = countLoads(tab.page);
+  await modelReady(tab.page);
+  await tab.page.fill('#prompt', 'half a sent');
+  await tab.page.click('#threads-enable');
+  await tab.page.waitForFunction(() => window.crossOriginIsolated);
+  await modelReady(tab.page);
+  assert.match(await tab.page.innerText('#model-state'), /[2-8] threads/);
+  assert.equal(await tab.page.inputValue('#prompt'), 'half a sent');
+  assert.equal(await tab.page.isVisible('#threads-notice'), false);
+  assert.equal(loads.count, 1);
+  await set(tab.page, { temperature: 0, max_new_tokens: 8 });
+  assert.ok((await ask(tab.page, 'The daughter of')).length > 'The daughter of'.length);
+
+  const second = await tab.context.newPage();
+  await second.goto(plain.url);
+  assert.equal(await second.evaluate(() => window.crossOriginIsolated), true, 'the next visit is isolated at once');
+  tab.expectClean();
+  await tab.close();
+});
+
+test('where the browser ignores the headers, the tab is reloaded once and no more', async () => {
+  const tab = await openTab(browser, plain.url, { prepare: ignoreHeaders });
+  const loads = countLoads(tab.page);
+  await modelReady(tab.page);
+  await tab.page.click('#threads-enable');
+  await tab.page.waitForFunction(() => /reloaded once/.test(document.getElementById('threads-notes').textContent));
+  await modelReady(tab.page);
+  assert.equal(await tab.page.isVisible('#threads-enable'), false);
+  assert.match(await tab.page.innerText('#model-state'), /one thread/);
+  await tab.page.waitForTimeout(500);
+  assert.equal(loads.count, 1);
+  await tab.close();
+});
+
+test('the script by itself isolates a page, and does not reload for ever where that fails', async () => {
+  const tab = await openTab(browser, `${plain.url}auto.html`);
+  await tab.page.waitForFunction(() => window.crossOriginIsolated);
+  tab.expectClean();
+  await tab.close();
+
+  const stubborn = await openTab(browser, `${plain.url}auto.html`, { prepare: ignoreHeaders });
+  const loads = countLoads(stubborn.page);
+  await stubborn.page.waitForFunction(() => /reloaded once/.test(window.qwen2Isolation?.unavailable));
+  await stubborn.page.waitForTimeout(700);
+  assert.ok(loads.count <= 1, `${loads.count} reloads`);
+  await stubborn.close();
+});
+
+test('without service workers and with storage denied the page works on one thread', async () => {
+  const prepare = () => {
+    delete Navigator.prototype.serviceWorker;
+    for (const name of ['sessionStorage', 'localStorage']) {
+      Object.defineProperty(window, name, {
+        get() {
+          throw new DOMException('denied', 'SecurityError');
+        },
+      });
+    }
+  };
+  const tab = await openTab(browser, plain.url, { prepare });
+  await modelReady(tab.page);
+  assert.equal(await tab.page.isVisible('#threads-enable'), false);
+  assert.match(await tab.page.innerText('#threads-notes'), /no service workers/);
+  await set(tab.page, { temperature: 0, max_new_tokens: 8 });
+  assert.ok((await ask(tab.page, 'The daughter of')).length > 'The daughter of'.length);
+  tab.expectClean();
+  await tab.close();
+});
+
+test('in a frame of a page without the headers it works on one thread and says so', async () => {
+  const [outside, inside] = await Promise.all([serveSite({ isolation: false, policy: null }), serveSite()]);
+  const tab = await openTab(browser, `${outside.url}blank.html`);
+  const address = inside.url.replace('localhost', '127.0.0.1');
+  await tab.page.evaluate(
+    (src) => document.body.append(Object.assign(document.createElement('iframe'), { src })),
+    address,
+  );
+  const frame = await (await tab.page.waitForSelector('iframe')).contentFrame();
+  await frame.waitForSelector('#send:not(:disabled)');
+  assert.match(await frame.innerText('#model-state'), /one thread/);
+  assert.match(await frame.innerText('#threads-notes'), /frame/);
+  assert.equal(await frame.isVisible('#threads-enable'), false);
+  await tab.close();
+  await Promise.all([outside.close(), inside.close()]);
+});

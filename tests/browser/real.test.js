@@ -1,0 +1,55 @@
+// The real model in the demo page, where `npm run fetch-model` has brought it.
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { answered, ask, at, launch, modelReady, openTab, serveSite, set } from './support/browser.js';
+
+const FILE = 'build/models/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf';
+const skip = existsSync(at(FILE)) ? false : 'the real model is not here (npm run fetch-model)';
+
+let browser;
+let server;
+before(async () => {
+  if (!skip) [browser, server] = await Promise.all([launch(), serveSite()]);
+});
+after(() => Promise.all([browser?.close(), server?.close()]));
+
+test(
+  'the real model loads by its address, answers a coding question, and Stop works',
+  { skip, timeout: 150_000 },
+  async () => {
+    const tab = await openTab(browser, server.url);
+    const { page } = tab;
+    await modelReady(page);
+    await page.click('#choice-title');
+    await page.fill('#contextLength', '1024');
+    await page.fill('#url', FILE);
+    await page.press('#url', 'Enter');
+    await page.waitForSelector('#offer', { state: 'visible' });
+    assert.match(await page.innerText('#offer-text'), /491 MB to download/);
+    await page.click('#offer-accept');
+    await page.waitForFunction(
+      () => /494 million parameters/.test(document.getElementById('model-state').textContent),
+      null,
+      {
+        timeout: 60_000,
+      },
+    );
+    assert.equal(await page.isChecked('[name=mode][value=chat]'), true);
+    await set(page, { temperature: 0, max_new_tokens: 120 });
+    const answer = await ask(page, 'Write a Python function fib(n) that returns the n-th Fibonacci number. Code only.');
+    assert.match(answer, /def fib\w*\(n\)/);
+    assert.match(answer, /return/);
+    assert.ok(!answer.includes('<|im_'), answer);
+
+    await set(page, { max_new_tokens: 400 });
+    await page.fill('#prompt', 'Now explain it at length.');
+    await page.press('#prompt', 'Enter');
+    await page.waitForFunction(() => document.querySelector('#log li:last-child .text').textContent.length > 40);
+    await page.press('#prompt', 'Escape');
+    await answered(page, 5000);
+    assert.match(await page.innerText('#log li:last-child .meta'), / stopped · /);
+    tab.expectClean();
+    await tab.close();
+  },
+);
