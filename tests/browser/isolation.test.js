@@ -120,3 +120,19 @@ test('in a frame of a page without the headers it works on one thread and says s
   await tab.close();
   await Promise.all([outside.close(), inside.close()]);
 });
+
+test('over plain http from another machine it works on one thread and says so', async () => {
+  const [elsewhere, server] = await Promise.all([
+    launch('--host-resolver-rules=MAP insecure.test 127.0.0.1'),
+    serveSite(),
+  ]);
+  const tab = await openTab(elsewhere, `http://insecure.test:${server.port}/`, { expectErrors: true });
+  await modelReady(tab.page);
+  assert.equal(await tab.page.evaluate(() => window.isSecureContext), false);
+  assert.match(await tab.page.innerText('#model-state'), /one thread/);
+  assert.match(await tab.page.innerText('#threads-notes'), /https/);
+  assert.equal(await tab.page.isVisible('#threads-enable'), false);
+  await set(tab.page, { temperature: 0, max_new_tokens: 8 });
+  assert.ok((await ask(tab.page, 'The daughter of')).length > 'The daughter of'.length);
+  await Promise.all([elsewhere.close(), server.close()]);
+});

@@ -21,8 +21,8 @@ const ARGS = [
   '--disable-sync',
 ];
 
-export const launch = () =>
-  chromium.launch({ executablePath: process.env.QW_CHROMIUM ?? '/usr/bin/chromium', args: ARGS });
+export const launch = (...more) =>
+  chromium.launch({ executablePath: process.env.QW_CHROMIUM ?? '/usr/bin/chromium', args: [...ARGS, ...more] });
 
 /** The page and dist/ laid over each other as in build/site, and the pages of these tests. */
 export const serveSite = (options = {}) =>
