@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum kind { INTEGER, UNSIGNED, REAL, BOOLEAN, TEXT, ID, IDS, WORDS, BIASES, LOGIT_BIAS, DECAY } kind;
+typedef enum kind { INTEGER, UNSIGNED, REAL, BOOLEAN, TEXT, ID, IDS, ID_ARRAY, WORDS, BIASES, LOGIT_BIAS, DECAY } kind;
 
 typedef struct entry {
     const char *name;
@@ -57,8 +57,8 @@ static const entry keys[QW_KEY_COUNT] = {
     [QW_KEY_BAD_WORDS_IDS] = {"bad_words_ids", WORDS, 0, 0, 0, "an array of non-empty arrays of token ids"},
     [QW_KEY_SEQUENCE_BIAS] = {"sequence_bias", BIASES, 0, 0, 0, "an array of [[token ids], bias]"},
     [QW_KEY_LOGIT_BIAS] = {"logit_bias", LOGIT_BIAS, 0, 0, 0, "an object of biases by token id"},
-    [QW_KEY_SUPPRESS_TOKENS] = {"suppress_tokens", IDS, AT(suppress), 0, 0, IDS_WANTED},
-    [QW_KEY_BEGIN_SUPPRESS_TOKENS] = {"begin_suppress_tokens", IDS, AT(begin_suppress), 0, 0, IDS_WANTED},
+    [QW_KEY_SUPPRESS_TOKENS] = {"suppress_tokens", ID_ARRAY, AT(suppress), 0, 0, IDS_WANTED},
+    [QW_KEY_BEGIN_SUPPRESS_TOKENS] = {"begin_suppress_tokens", ID_ARRAY, AT(begin_suppress), 0, 0, IDS_WANTED},
     [QW_KEY_FORCED_EOS_TOKEN_ID] = {"forced_eos_token_id", IDS, AT(forced_eos), 0, 0, "a token id or an array of them"},
     [QW_KEY_DECAY] = {"exponential_decay_length_penalty", DECAY, 0, 0, 0,
                       "[start, factor] with an integer start >= 0 and a factor > 0"},
@@ -287,13 +287,13 @@ static qw_status read_id_array(const reading *in, const qw_json *value, qw_id_li
     return QW_OK;
 }
 
-/* One id or an array of them. */
+/* An array of ids; for IDS one id too. */
 static qw_status read_ids(const reading *in, const qw_json *value, qw_id_list *field)
 {
     qw_id_list list = {0};
     qw_status status;
 
-    if (qw_json_kind_of(value) == QW_JSON_NUMBER) {
+    if (qw_json_kind_of(value) == QW_JSON_NUMBER && in->key->kind == IDS) {
         list.v = qw_calloc(1, sizeof *list.v);
         list.n = 1;
         status = list.v ? read_id(in, value, list.v) : qw_fail_memory(in->err, in->key->name, sizeof *list.v);
@@ -496,6 +496,7 @@ qw_status qw_setkey_read(qw_settings *s, qw_setkey_id key, const qw_json *value,
     case ID:
         return read_id(&in, value, field);
     case IDS:
+    case ID_ARRAY:
         return read_ids(&in, value, field);
     default:
         return read_scalar(&in, value, field);

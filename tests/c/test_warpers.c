@@ -260,9 +260,20 @@ static void test_top_p_edges(void)
     free(flat);
 }
 
+/* The place where the mass is reached exactly is the last that stays: nearest to the entropy is 1/4, then 1/2. */
+static void test_typical_p_edges(void)
+{
+    float scores[4] = {logf(0.5f), logf(0.25f), logf(0.125f), logf(0.125f)};
+
+    CHECK_EQ(kept_by("{\"do_sample\":true,\"typical_p\":0.25}", scores, 4), 2);
+    CHECK_EQ(kept_by("{\"do_sample\":true,\"typical_p\":0.26}", scores, 4), 3);
+    CHECK_EQ(kept_by("{\"do_sample\":true,\"typical_p\":0.76}", scores, 4), 15);
+}
+
 int main(void)
 {
     test_warpers_against_twin();
     test_top_p_edges();
+    test_typical_p_edges();
     return check_done();
 }
