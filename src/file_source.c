@@ -55,7 +55,7 @@ static qw_status answer_open(file_source *s, qw_engine *e, const qw_want *want, 
 {
     qw_buf path = {0};
     qw_status status =
-        qw_buf_printf(&path, err, "%.*s%s", (int)s->folder.n, s->folder.bytes ? s->folder.bytes : "", want->name);
+        qw_buf_printf(&path, err, "%.*s%s%c", (int)s->folder.n, s->folder.bytes ? s->folder.bytes : "", want->name, 0);
     FILE **grown;
     FILE *f;
 
