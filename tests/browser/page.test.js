@@ -186,6 +186,24 @@ test('a file that is dropped is loaded', async () => {
   await tab.close();
 });
 
+test('a load that the browser did not survive is spoken of at the next visit, once', async () => {
+  const tab = await openDemo();
+  await tab.page.evaluate(() => localStorage.setItem('qwen2-demo-unfinished-load', 'big.gguf'));
+  await tab.page.reload();
+  await modelReady(tab.page);
+  await tab.page.waitForSelector('#model-error', { state: 'visible' });
+  assert.match(
+    await tab.page.innerText('#model-error-text'),
+    /^Loading big\.gguf did not come to an end.*smaller model/,
+  );
+  await tab.page.reload();
+  await modelReady(tab.page);
+  await tab.page.waitForTimeout(200);
+  assert.equal(await tab.page.isVisible('#model-error'), false);
+  tab.expectClean();
+  await tab.close();
+});
+
 test('with the network cut after the load the page goes on answering', async () => {
   const tab = await openDemo();
   await set(tab.page, GREEDY);

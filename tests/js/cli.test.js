@@ -1,12 +1,13 @@
 // dist/cli.js as a process: what it prints where, its exit codes, and Ctrl-C.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Engine } from '../../dist/node.js';
+import { withChatTemplate } from '../support/chat-template.js';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const TINY = fileURLToPath(new URL('../../models/austen-tiny-q8_0.gguf', import.meta.url));
@@ -113,6 +114,16 @@ test('chat answers each line of stdin and remembers the turns before', async () 
   assert.match(got.stderr, /no chat template/);
   const plain = await run(['chat', ...settings, '--prompt', 'How do you do?', '--prompt', 'And your sister?']);
   assert.equal(plain.stdout, turns.map((turn) => `${turn.content}\n`).join(''));
+});
+
+test('chat renders the template that the model brings', async () => {
+  const model = path.join(folder, 'chat.gguf');
+  writeFileSync(model, withChatTemplate(readFileSync(TINY), '{{ messages[0].content }} ... and so'));
+  const settings = ['--max_new_tokens', '8', '--temperature', '0'];
+  const got = await run(['chat', '--model', model, '--prompt', 'The daughter of', ...settings]);
+  assert.equal(got.stderr, '');
+  const same = await run(['generate', '--prompt', 'The daughter of ... and so', ...settings, '--do_sample', 'false']);
+  assert.equal(got.stdout, same.stdout);
 });
 
 test('tokenize prints the ids', async () => {
