@@ -307,7 +307,7 @@ static void test_distributions(void)
     test_distribution("{\"do_sample\":true,\"top_k\":0}", 1, 1);
     test_distribution("{\"do_sample\":true}", 1, 2);
     test_distribution("{\"do_sample\":true,\"top_k\":1}", 1, 3);
-    test_distribution("{\"do_sample\":true,\"top_k\":5,\"temperature\":2}", 2, 4);
+    test_distribution("{\"do_sample\":true,\"top_k\":5,\"temperature\":0.25}", 0.25, 4);
     test_distribution("{\"do_sample\":true,\"top_k\":0,\"temperature\":0.5}", 0.5, 5);
     test_distribution("{\"do_sample\":true,\"top_k\":0,\"top_p\":0.9}", 1, 6);
     test_distribution("{\"do_sample\":true,\"top_k\":20,\"top_p\":0.8,\"temperature\":0.7}", 0.7, 7);
