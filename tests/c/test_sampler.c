@@ -92,7 +92,7 @@ static void test_sums(void)
         float max = -INFINITY;
 
         for (int32_t i = 0; i < n; i++) {
-            scores[i] = (float)(qw_rng_uniform(&rng) * 40 - 100 * (i / 64 % 3));
+            scores[i] = (float)(qw_rng_uniform(&rng) * 3 - 12 * (i / 64 % 9));
             if (i % 7 == 3) scores[i] = -INFINITY;
             max = scores[i] > max ? scores[i] : max;
         }
@@ -179,6 +179,16 @@ static void test_extreme_numbers(void)
     rng = forced(true);
     CHECK_EQ(qw_choose_sample(scores, N, 0, &rng, &id, NULL), QW_OK);
     CHECK_EQ(id, 99999);
+    /* Sums that round below the target end at the last id that is possible. */
+    for (uint32_t seed = 0; seed < 300; seed++) {
+        qw_rng other;
+
+        qw_rng_seed(&other, seed);
+        for (int32_t i = 0; i < 200; i++) scores[i] = i < 180 ? (float)(4 * qw_rng_uniform(&other)) : -INFINITY;
+        rng = forced(true);
+        CHECK_EQ(qw_choose_sample(scores, 200, 0, &rng, &id, NULL), QW_OK);
+        CHECK(id >= 178 && id < 180);
+    }
     free(scores);
 }
 
