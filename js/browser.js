@@ -1,0 +1,46 @@
+// A page's side of what env.js calls a Host.
+import { opfsStore } from './cache.js';
+import { QwenError } from './errors.js';
+
+/** @type {import('./env.js').Host} */
+export const browserHost = {
+  isPage: true,
+
+  startWorker(name, url) {
+    if (globalThis.location?.protocol === 'file:') {
+      throw new QwenError('environment', 'a page opened as a file cannot start workers: serve it over http');
+    }
+    // Both are written out, so that bundlers see the file.
+    const worker = url ? new Worker(url, { name }) : new Worker(new URL('./worker.js', import.meta.url), { name });
+    return {
+      post: (message, transfer = []) => worker.postMessage(message, transfer),
+      listen(handle, fail) {
+        worker.onmessage = ({ data }) => handle(data);
+        worker.onmessageerror = () => fail(new Error('a message could not be read'));
+        worker.onerror = (event) => {
+          event.preventDefault?.();
+          fail(new Error(event.message || 'its script could not be loaded'));
+        };
+      },
+      terminate: () => worker.terminate(),
+      hold() {},
+    };
+  },
+
+  resolveUrl: (text) => new URL(text, globalThis.document?.baseURI ?? globalThis.location?.href).href,
+
+  wasmUrls: () => ({
+    '': new URL('./qwen2.wasm', import.meta.url).href,
+    '-threads': new URL('./qwen2-threads.wasm', import.meta.url).href,
+    '-relaxed': new URL('./qwen2-relaxed.wasm', import.meta.url).href,
+    '-threads-relaxed': new URL('./qwen2-threads-relaxed.wasm', import.meta.url).href,
+  }),
+
+  canShare: () => Boolean(globalThis.crossOriginIsolated) && typeof SharedArrayBuffer === 'function',
+
+  cores: () => Math.max(1, Math.floor(Number(globalThis.navigator?.hardwareConcurrency)) || 1),
+
+  store: opfsStore,
+
+  persist: async () => (await globalThis.navigator?.storage?.persist?.()) ?? false,
+};

@@ -1,0 +1,60 @@
+// The one error class of the package. message says what, where, both values and the way out; code is for programs.
+
+/**
+ * @typedef {'format' | 'model' | 'integrity' | 'network' | 'storage' | 'memory' | 'context' | 'usage' | 'aborted'
+ *   | 'environment' | 'closed' | 'internal'} ErrorCode
+ */
+
+export class QwenError extends Error {
+  /**
+   * @param {ErrorCode} code
+   * @param {string} message
+   * @param {unknown} [cause]
+   */
+  constructor(code, message, cause) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'QwenError';
+    /** @type {ErrorCode} */
+    this.code = code;
+  }
+}
+
+/**
+ * The error of a call whose signal was aborted; the signal's reason is its cause.
+ * @param {AbortSignal} [signal]
+ */
+export const abortedError = (signal) => new QwenError('aborted', 'the call was aborted by its signal', signal?.reason);
+
+/** @param {AbortSignal | undefined} signal */
+export function throwIfAborted(signal) {
+  if (signal?.aborted) throw abortedError(signal);
+}
+
+/**
+ * What `promise` settles to, or a rejection with 'aborted' as soon as the signal is aborted.
+ * @template T
+ * @param {Promise<T>} promise
+ * @param {AbortSignal | undefined} signal
+ * @returns {Promise<T>}
+ */
+export function orAborted(promise, signal) {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(abortedError(signal));
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/** @param {unknown} error */
+export const messageOf = (error) => (error instanceof Error ? error.message : String(error));
+
+/**
+ * Any thrown value as a QwenError: it keeps one that is, and calls the rest our fault.
+ * @param {unknown} error
+ * @param {ErrorCode} [code]
+ */
+export function toQwenError(error, code = 'internal') {
+  return error instanceof QwenError ? error : new QwenError(code, messageOf(error), error);
+}

@@ -1,0 +1,111 @@
+// Every message between a page (or Node's main thread) and its workers, and how an error crosses. A request has an id; its
+// answers carry the same id and end with 'done' or 'error'. The page sends one request at a time (queue.js), so a worker
+// never has two at work; 'cancel', 'verdict' and 'bytes' may come in between.
+import { QwenError } from './errors.js';
+
+/** @typedef {import('./types.js').Progress} Progress */
+/** @typedef {import('./types.js').Chunk} Chunk */
+/** @typedef {{ code: import('./errors.js').ErrorCode, message: string }} PlainError */
+
+/**
+ * Where the bytes of one file are. url: http(s) or, in Node, file; page: a ModelFile that only the page can read, asked for
+ * with 'read' messages; sources: several places of one file, tried in order, each a list of parts.
+ * @typedef {{ kind: 'url', url: string }
+ *   | { kind: 'blob', blob: Blob }
+ *   | { kind: 'page', file: number, size: number }
+ *   | { kind: 'sources', bytes: number, sha256: string, sources: { bytes: number, urls: string[] }[][] }} FilePlace
+ */
+
+/**
+ * A ModelSource made plain: the file to begin with, the files that are named, and the URL beside which others are found
+ * (null: there are no others). origin: the only one that gets the token.
+ * @typedef {{ main: string, files: Record<string, FilePlace>, siblings: string | null, origin: string | null }} PlainSource
+ */
+
+/**
+ * Which wasm files there are, by build ('', '-threads', '-relaxed', '-threads-relaxed'), and what was asked for.
+ * @typedef {{ urls: Record<string, string>, threads: number, shared: boolean, relaxed: boolean }} WasmChoice
+ */
+
+/**
+ * @typedef {object} LoadRequest
+ * @property {PlainSource} source
+ * @property {WasmChoice} wasm
+ * @property {{ contextLength?: number, maxRows?: number, kvType?: string, quantize?: string }} engine LoadOptions that C checks
+ * @property {'auto' | false | string} cache
+ * @property {string | Record<string, string>} [sha256]
+ * @property {string} [token]
+ */
+
+/**
+ * Text (with the byte offsets at which no control token may start) or ids.
+ * @typedef {{ text: string, blocked?: number[] } | { ids: Int32Array }} Prompt
+ */
+
+/**
+ * @typedef {object} GenerateRequest
+ * @property {Prompt[]} prompts
+ * @property {string} settings JSON as settings.h takes it
+ * @property {Uint8Array} stops stop strings as stop.h packs them
+ * @property {number} maxTime seconds; Infinity where there is no limit
+ * @property {boolean} ask whether a 'verdict' is to be waited for after each token
+ * @property {string | null} processor URL of the logits_processor module
+ */
+
+/**
+ * @typedef {object} ForwardRequest
+ * @property {Int32Array} ids rows without padding, one after the other
+ * @property {Int32Array} lengths
+ * @property {Uint8Array} keep one byte a token: logits are wanted there
+ * @property {number} width L, the padded length
+ * @property {number[]} positions kept positions 0..L-1, the K of the result
+ * @property {boolean} hidden
+ * @property {{ vocabSize: number, hiddenSize: number, layers: number }} shape
+ */
+
+/**
+ * Requests by type: what is sent and what 'done' brings.
+ * @typedef {{
+ *   load: [LoadRequest, { info: import('./types.js').ModelInfo, specialTokens: string[], variables: Record<string, string> }],
+ *   plan: [LoadRequest, import('./types.js').MemoryPlan],
+ *   selftest: [{ wasm: WasmChoice }, { ok: boolean, report: string }],
+ *   tokenize: [{ prompts: Prompt[], parseSpecial: boolean }, Int32Array[]],
+ *   detokenize: [{ ids: Int32Array, skipSpecial: boolean }, string],
+ *   generate: [GenerateRequest, import('./types.js').Result],
+ *   prefill: [{ prompt: Prompt }, { tokens: number }],
+ *   forward: [ForwardRequest, { logits: Float32Array, hidden: Float32Array[] }],
+ *   render: [{ template: string, variables: Record<string, unknown> }, string],
+ * }} Requests
+ */
+
+/**
+ * What a page may say about a request that is under way. cancel: soft ends the rows and answers with what there is, hard
+ * answers with 'aborted'. verdict: rows that the caller's predicate ends. bytes: the answer to 'read'.
+ * @typedef {{ type: 'cancel', id: number, soft: boolean }
+ *   | { type: 'verdict', end: number[] }
+ *   | { type: 'bytes', call: number, bytes?: Uint8Array, error?: PlainError }} Remark
+ */
+
+/**
+ * What a worker says. ready: the script runs. read: the bytes of a page's ModelFile are wanted. fatal: the engine is lost.
+ * @typedef {{ type: 'ready' }
+ *   | { type: 'done', id: number, value: any }
+ *   | { type: 'error', id: number, error: PlainError }
+ *   | { type: 'progress', id: number, progress: Progress }
+ *   | { type: 'chunks', id: number, chunks: Chunk[], ask: boolean }
+ *   | { type: 'read', call: number, file: number, offset: number, length: number }
+ *   | { type: 'fatal', error: PlainError }} Answer
+ */
+
+/** Names of the workers, by which one script knows its part. Emscripten calls its threads 'em-pthread'. */
+export const ENGINE_WORKER = 'qwen2-engine';
+export const TEMPLATE_WORKER = 'qwen2-template';
+
+/**
+ * @param {QwenError} error
+ * @returns {PlainError}
+ */
+export const errorToPlain = (error) => ({ code: error.code, message: error.message });
+
+/** @param {PlainError} plain */
+export const plainToError = (plain) => new QwenError(plain.code, plain.message);

@@ -1,0 +1,278 @@
+/**
+ * Shapes of the public API that are only types. Classes and functions are declared where they are written.
+ */
+
+/** Random access to one named file; the engine asks for the ranges it wants. `size` in bytes. */
+export interface ModelFile {
+  name: string;
+  size: number;
+  /** Resolves to exactly the bytes [offset, offset+length), or rejects. */
+  read(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>;
+}
+
+/**
+ * A GGUF file, a sharded GGUF, or a Hugging Face checkpoint folder (config.json, tokenizer.json, *.safetensors, index.json).
+ * string/URL: an http(s) URL, in Node also a path or file: URL; a URL or path that ends in `/` is a checkpoint folder.
+ * Blob/File(s): picked or dropped by the visitor; several are told apart by name.
+ * A URL or path of a manifest (JSON: files, parts, bytes, hashes, sources) stands for what it lists.
+ * {repo}: a Hugging Face repository; revision should be a commit. Nothing but the named source is contacted.
+ * Relative strings resolve against document.baseURI, in Node against the working directory.
+ */
+export type ModelSource =
+  | string
+  | URL
+  | Blob
+  | ModelFile
+  | Array<string | URL | Blob | ModelFile>
+  | { repo: string; file?: string; revision?: string; endpoint?: string };
+
+/** Token ids: number[], Int32Array and the like. */
+export type Ids = ArrayLike<number>;
+
+export interface Progress {
+  /** 'download': from the source; 'cache': from this device. One count that only grows, over all files. */
+  phase: 'download' | 'cache' | 'prefill';
+  /** Bytes (tokens while phase is 'prefill'). The total is null while it is not known yet; it is before the first weight byte. */
+  loaded: number;
+  total: number | null;
+}
+
+export interface LoadOptions {
+  /** Tokens that the KV cache can hold: one pool, shared by all rows of a batch, reserved at load. Default min(4096, the model's limit). */
+  contextLength?: number;
+  /** Rows that may run together (batch × num_return_sequences). Default 8; more is a usage error. */
+  maxRows?: number;
+  /** Default 'auto': min(hardwareConcurrency, 8) where the page is cross-origin isolated (in Node always), else 1. */
+  threads?: number | 'auto';
+  /** Default 'auto': relaxed SIMD where this machine has it. */
+  simd?: 'auto' | 'base' | 'relaxed';
+  /** Type of the KV cache. Default 'f16'; 'f32' where quantize is 'none'. */
+  kvType?: 'f32' | 'f16' | 'q8_0';
+  /** F32, F16 and BF16 matrices are brought to this type while they stream in; default 'q8_0'. 'none' keeps their bits and computes in float32. */
+  quantize?: 'none' | 'q8_0' | 'q4_0';
+  /** Default 'auto': OPFS in browsers, a folder in Node; a string names another folder; false keeps nothing. */
+  cache?: 'auto' | false | string;
+  /** Expected SHA-256 (of the one file, or per file name); a mismatch is an error and nothing is kept. */
+  sha256?: string | Record<string, string>;
+  /** Sent as a bearer token, only to the source's own origin. Never stored. */
+  token?: string;
+  signal?: AbortSignal;
+  onProgress?: (progress: Progress) => void;
+  /** Where the worker script is, for pages that move it. Default: beside the importing module. */
+  workerUrl?: string | URL;
+  /** A folder (ends in `/`) with qwen2[-threads][-relaxed].wasm, or one of these files, which forces that build. Default: beside the importing module. */
+  wasmUrl?: string | URL;
+}
+
+export interface Capabilities {
+  simd: boolean;
+  relaxedSimd: boolean;
+  threads: boolean;
+  crossOriginIsolated: boolean;
+  hardwareConcurrency: number;
+  /** One sentence for each ability that is missing, with what would bring it. */
+  notes: string[];
+}
+
+export interface MemoryPlan {
+  /** Bytes that load() would fetch from the source. */
+  downloadBytes: number;
+  /** Bytes that are on this device already. */
+  cachedBytes: number;
+  weightBytes: number;
+  kvBytes: number;
+  /** The linear memory that load() would make: the peak while loading and while running. */
+  peakBytes: number;
+  fits: boolean;
+  /** When it does not fit: what would. */
+  advice: string[];
+}
+
+export interface CacheEntry {
+  key: string;
+  name: string;
+  bytes: number;
+  complete: boolean;
+  lastUsed: Date;
+}
+
+/** Weights kept on this device (OPFS, or a folder in Node). */
+export interface ModelCache {
+  list(): Promise<CacheEntry[]>;
+  delete(key: string): Promise<void>;
+  clear(): Promise<void>;
+  /** Asks the browser not to evict them (navigator.storage.persist). */
+  persist(): Promise<boolean>;
+}
+
+export interface ModelInfo {
+  name: string;
+  architecture: 'qwen2';
+  parameters: number;
+  layers: number;
+  hiddenSize: number;
+  heads: number;
+  kvHeads: number;
+  headDim: number;
+  vocabSize: number;
+  /** Of the pool in use, and the model's own limit. */
+  contextLength: number;
+  trainedContextLength: number;
+  tiedEmbeddings: boolean;
+  /** What load() found odd but could go on with. */
+  notes: string[];
+  /** Bytes of weights by stored type, as {'q8_0': 525000000}. */
+  weightTypes: Record<string, number>;
+  eosTokenIds: number[];
+  padTokenId: number | null;
+  chatTemplate: string | null;
+  /** The model's own generation defaults. */
+  generationConfig: GenerationSettings;
+  threads: number;
+  simd: 'base' | 'relaxed';
+  /** Size of the wasm file in use, and of its linear memory now. */
+  wasmBytes: number;
+  memoryBytes: number;
+}
+
+export interface Message {
+  role: 'system' | 'user' | 'assistant' | 'tool';
+  content: string | Array<{ type: 'text'; text: string }> | null;
+  tool_calls?: unknown[];
+  [key: string]: unknown;
+}
+
+/**
+ * Names and meaning of Hugging Face's generation_config.json; presence/frequency penalties and logit_bias are OpenAI's.
+ * A key that is left out takes the model's generation_config.json, then Transformers' default (with do_sample, top_k is 50). One exception: without any
+ * length key, generation goes to EOS or the end of the context, not to Transformers' 20 tokens. A temperature without do_sample is greedy in generate(),
+ * as in Transformers, and Result.notes says so.
+ */
+export interface GenerationSettings {
+  max_new_tokens?: number;
+  max_length?: number;
+  min_length?: number;
+  min_new_tokens?: number;
+  remove_invalid_values?: boolean;
+  renormalize_logits?: boolean;
+  do_sample?: boolean;
+  temperature?: number;
+  top_k?: number;
+  top_p?: number;
+  min_p?: number;
+  typical_p?: number;
+  epsilon_cutoff?: number;
+  eta_cutoff?: number;
+  repetition_penalty?: number;
+  presence_penalty?: number;
+  frequency_penalty?: number;
+  no_repeat_ngram_size?: number;
+  bad_words_ids?: number[][];
+  sequence_bias?: Array<[number[], number]>;
+  logit_bias?: Record<number, number>;
+  suppress_tokens?: number[];
+  begin_suppress_tokens?: number[];
+  forced_eos_token_id?: number | number[];
+  exponential_decay_length_penalty?: [number, number];
+  eos_token_id?: number | number[];
+  pad_token_id?: number;
+  stop_strings?: string | string[];
+  /** Seconds. */
+  max_time?: number;
+  num_return_sequences?: number;
+}
+
+export interface RunOptions {
+  /** Unsigned 32-bit; default: random, and told in Result. Row r has the seed (seed + r) mod 2^32. */
+  seed?: number;
+  /** Continues a generator where an earlier Result left it; instead of seed. */
+  rng_state?: string;
+  /** Log-probabilities of the chosen and of the n most probable tokens, before (raw) and after processing. */
+  logprobs?: number;
+  /** Default true. */
+  skip_special_tokens?: boolean;
+  /** A module imported in the worker, same origin; its default export (ids: Int32Array, scores: Float32Array) => void edits scores in place after all other processors that are not warpers. */
+  logits_processor?: string | URL;
+  /** Called after each token of each row; true ends that row and nothing after that token is emitted. Costs a round trip to the page per token. */
+  stopping?: (row: { index: number; token_ids: number[]; text: string }) => boolean;
+  signal?: AbortSignal;
+  onProgress?: (progress: Progress) => void;
+}
+
+export interface ChatOptions {
+  tools?: unknown[];
+  /**
+   * A conversation that leaves no room: 'error' (default) rejects with 'context'; 'oldest-turns' drops turns from the start until max_new_tokens (a
+   * quarter of the context where none are given) fit; the system prompt and the last turn stay, and Result.notes tells what went.
+   */
+  truncate?: 'error' | 'oldest-turns';
+  /** A Jinja template instead of the model's own; 'chatml' is the built-in ChatML. */
+  template?: string;
+}
+
+export interface TokenLogprobs {
+  token_id: number;
+  raw: number;
+  processed: number;
+  top_raw: Array<[number, number]>;
+  top_processed: Array<[number, number]>;
+}
+
+export interface Chunk {
+  /** Row of the batch (prompt-major, then num_return_sequences). */
+  index: number;
+  /** Whole UTF-8 characters only; never text that a stop string may still swallow. */
+  text: string;
+  token_ids: number[];
+  logprobs?: TokenLogprobs[];
+}
+
+/** 'length': max_new_tokens, max_length, or the context is full. 'aborted': the loop was left early. */
+export type FinishReason = 'eos' | 'stop_string' | 'length' | 'time' | 'stopping' | 'aborted';
+
+export interface Sequence {
+  index: number;
+  /** All chunks' text joined. Ends before a stop string; token_ids keep the tokens that completed it. */
+  text: string;
+  /** New tokens only, the end-of-sequence token included where it ended the row, without padding. */
+  token_ids: number[];
+  finish_reason: FinishReason;
+}
+
+export interface Result {
+  sequences: Sequence[];
+  /** What Transformers' generate() returns: prompts left-padded, outputs right-padded with pad_token_id, [rows, width]. */
+  padded_ids: number[][];
+  seed: number;
+  rng_state: string;
+  /** Remarks, as that a temperature was ignored because do_sample is false. */
+  notes: string[];
+  usage: { prompt_tokens: number; cached_tokens: number; completion_tokens: number };
+  /** Milliseconds. */
+  timings: { queue: number; prefill: number; decode: number };
+}
+
+/**
+ * for await (const chunk of generation) …; await generation.result. Generation starts at the call, whether or not anyone iterates.
+ * One consumer: the iterator or textStream(); chunks are kept until it comes. Leaving the loop early cancels: result resolves with what
+ * there is and finish_reason 'aborted'. The caller's AbortSignal makes iterator and result reject with code 'aborted'.
+ */
+export interface Generation extends AsyncIterable<Chunk> {
+  readonly result: Promise<Result>;
+  /** The text of row 0 as a stream, for Response, pipeTo and the like. */
+  textStream(): ReadableStream<string>;
+}
+
+export interface ForwardInput {
+  input_ids: Ids[];
+  attention_mask?: number[][];
+  logits_to_keep?: number | number[];
+  output_hidden_states?: boolean;
+  signal?: AbortSignal;
+}
+
+export interface ForwardOutput {
+  logits: Float32Array;
+  shape: [number, number, number];
+  hidden?: Float32Array[];
+}
