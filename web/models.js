@@ -6,6 +6,7 @@
 import { byId, countOf, make, sizeOf, storage } from './dom.js';
 import { Engine } from './engine.js';
 
+/** @typedef {import('../js/index.js').Engine} LoadedEngine */
 /** @typedef {import('../js/index.js').ModelSource} ModelSource */
 /** @typedef {import('../js/index.js').LoadOptions} LoadOptions */
 /**
@@ -45,7 +46,7 @@ const kept = storage('localStorage');
 export class ModelPanel {
   #announcer;
   #onEngine;
-  /** @type {Engine | null} */
+  /** @type {LoadedEngine | null} */
   #engine = null;
   /** @type {AbortController | null} */
   #work = null;
@@ -57,7 +58,7 @@ export class ModelPanel {
   /**
    * @param {object} parts
    * @param {import('./dom.js').Announcer} parts.announcer
-   * @param {(engine: Engine | null, name: string) => Promise<void>} parts.onEngine Called before the engine at hand is closed.
+   * @param {(engine: LoadedEngine | null, name: string) => Promise<void>} parts.onEngine Called before the engine at hand is closed.
    */
   constructor({ announcer, onEngine }) {
     this.#announcer = announcer;
@@ -261,7 +262,7 @@ export class ModelPanel {
   }
 
   /**
-   * @param {Engine} engine
+   * @param {LoadedEngine} engine
    * @param {Offer} offer
    */
   async #replace(engine, offer) {
