@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * y = x W^T + b for n rows of activations: quantise the activations once per input, then panels of W over the pool. One
- * token and a tile of tokens run the same arithmetic: for each row of W, float32 sums over blocks of 32 columns in
- * ascending order (integer layouts: exact int32 within a block), so results are equal bit for bit for any n, thread
- * count and build. */
+ * token and a tile of tokens run the same arithmetic, so results are equal bit for bit for any n, thread count and build.
+ *
+ * Integer layouts, for each row of W, from acc = 0 over blocks of 32 columns in ascending order:
+ *     isum = sum of (code - offset) * q, exact;   acc = acc + (float)isum * (scale * xscale)
+ *     with a minimum then also                    acc = acc + minimum * (xscale * (float)sum of q)
+ * where scale = d * subscale and minimum = dmin * submin are exact. Layouts with a scale per 16 columns (K6, K4, K2M):
+ *     isum = s0 * (sum of the first 16) + s1 * (sum of the last 16), exact below 2^24
+ *                                                 acc = acc + (float)isum * (d * xscale)
+ *     and with minima                             acc = acc + (float)(m0 * sum0 + m1 * sum1) * (dmin * xscale)
+ * Float layouts: acc[j mod 4] = acc[j mod 4] + w[j] * x[j], then (acc[0] + acc[1]) + (acc[2] + acc[3]).
+ * A bias is added last. */
 #ifndef QW_MATMUL_H
 #define QW_MATMUL_H
 
@@ -11,23 +19,41 @@
 
 #include <stdbool.h>
 
+/* Numbers of the builds' kernels for integer layouts, equal bit for bit. DOT16 and DOT32 use the relaxed dot products, which not
+ * every build has: DOT16 sums in int16 and is fast everywhere, DOT32 where the CPU has AVX-VNNI or sdot. */
+typedef enum qw_kernel { QW_KERNEL_BASE, QW_KERNEL_DOT16, QW_KERNEL_DOT32 } qw_kernel;
+
+/* What 32 activations have in common. */
+typedef struct qw_act_block {
+    float scale;
+    float scaled_sum;        /* scale * sum of the 32 q */
+    int32_t sum[2];          /* of each half of 16 */
+    int32_t minus8, minus16; /* -8 and -16 times the sum of 32: what unsigned codes of 4 and 5 bits are off by */
+    int32_t minus32[2];      /* -32 times the sums of 16: the same for 6 bits */
+} qw_act_block;
+
 /* Activations of n rows, prepared for every layout that will meet them. Storage is planned once for a number of rows and
  * columns; all arrays are views of one block. Per 32 columns: scale = amax / 127, q = nearest even of x * (127 / amax);
- * a block with a value that is not finite gets a NaN scale, so that the fault reaches the logits. */
+ * a block with a value that is not finite gets a NaN scale, so that the fault reaches the logits; one whose amax is below
+ * 2^-120 (127 / amax would be infinite, or nearly) counts as zeros. */
 typedef struct qw_acts {
-    int32_t n, cols, blocks; /* blocks = ceil(cols / 32), padded up to a multiple of 8 when cols > 0 */
+    int32_t n, cols, blocks; /* blocks = ceil(cols / 32), padded up to a multiple of 8 with zeros */
     const float *x;          /* [n][cols], borrowed: float layouts read it */
-    void *q;                 /* the int8 values in the form the build's kernels want */
-    float *scale;            /* [n][blocks] */
-    int32_t *sum;            /* [n][blocks][2]: sums of q over each half block of 16 */
+    int8_t *q;               /* [n][blocks * 32] */
+    void *wide; /* the same as int16; for DOT32 instead, of each 4 columns, 4 bytes max(q, 0), 4 bytes max(-q, 0) */
+    qw_act_block *block; /* [n][blocks] */
     void *storage;
     int32_t max_rows, max_cols;
+    qw_kernel kernel;
 } qw_acts;
 
-/* Bytes that acts of that size take; init allocates them (errors: memory). */
+/* Bytes that acts of that size take; init allocates them (errors: memory) and chooses the kernel that is safe to be fast. */
 size_t qw_acts_bytes(int32_t max_rows, int32_t max_cols);
 qw_status qw_acts_init(qw_acts *a, int32_t max_rows, int32_t max_cols, qw_error *err);
 void qw_acts_free(qw_acts *a);
+
+/* Another kernel, before qw_acts_set; false where the build does not have it. */
+bool qw_acts_use(qw_acts *a, qw_kernel kernel);
 
 /* Prepares x [n][cols]; x must stay until the products are done. integer: some layout that will meet it is an integer one. */
 void qw_acts_set(qw_acts *a, qw_pool *pool, const float *x, int32_t n, int32_t cols, bool integer);
@@ -39,7 +65,7 @@ typedef struct qw_product {
     const float *bias;
 } qw_product;
 
-/* All products in one parallel region. scratch of the pool's threads is inside `a`. */
+/* All products in one parallel region. No memory beyond about 6 KB of each thread's stack. */
 void qw_matmul(qw_pool *pool, const qw_acts *a, const qw_product *products, int32_t n_products);
 
 /* The specification: the same result from plain scalar loops, one thread. For tests and the self-test. */

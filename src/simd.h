@@ -34,6 +34,13 @@
 #include "simd_native.h"
 #endif
 
+/* Before a loop of up to 16 rounds with constant bounds. */
+#ifdef __clang__
+#define QW_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define QW_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 QW_SIMD_INLINE uint32_t qw_f32_bits(float x)
 {
     uint32_t bits;

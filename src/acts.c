@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ * Activations to int8 with a scale per 32, in the forms that the kernels read. */
+#include "alloc.h"
+#include "matmul.h"
+#include "simd.h"
+
+#include <string.h>
+
+#define LARGEST 3.4028235e38f
+#define TINY 7.5231638e-37f /* 2^-120 */
+
+static int32_t padded_blocks(int32_t cols)
+{
+    return (cols + 255) / 256 * 8;
+}
+
+/* Bytes per block of 32 columns: int8, the wide form, what they have in common. */
+static const size_t BLOCK_BYTES = 32 + 64 + sizeof(qw_act_block);
+
+size_t qw_acts_bytes(int32_t max_rows, int32_t max_cols)
+{
+    size_t blocks;
+
+    if (!qw_mul((size_t)max_rows, (size_t)padded_blocks(max_cols), &blocks)) return SIZE_MAX;
+    return qw_mul(blocks, BLOCK_BYTES, &blocks) ? blocks : SIZE_MAX;
+}
+
+qw_status qw_acts_init(qw_acts *a, int32_t max_rows, int32_t max_cols, qw_error *err)
+{
+    size_t bytes = qw_acts_bytes(max_rows, max_cols);
+
+    *a = (qw_acts){.max_rows = max_rows, .max_cols = max_cols};
+    a->kernel = QW_RELAXED ? QW_KERNEL_DOT16 : QW_KERNEL_BASE;
+    a->storage = qw_alloc_aligned(1, bytes);
+    if (!a->storage) return qw_fail_memory(err, "the quantised activations", (double)bytes);
+    return QW_OK;
+}
+
+void qw_acts_free(qw_acts *a)
+{
+    qw_free(a->storage);
+    a->storage = NULL;
+}
+
+bool qw_acts_use(qw_acts *a, qw_kernel kernel)
+{
+    if (kernel != QW_KERNEL_BASE && !QW_RELAXED) return false;
+    a->kernel = kernel;
+    return true;
+}
+
+/* 32 floats at x to the block's scale and q. */
+static void quantise(int8_t *q, float *scale, const float *x)
+{
+    qw_v128 v[8], most = qw_zero(), finite = qw_i32x4_splat(-1), factor;
+    float amax;
+
+    for (int i = 0; i < 8; i++) {
+        qw_v128 size;
+        v[i] = qw_load(x + 4 * i);
+        size = qw_f32x4_abs(v[i]);
+        finite = qw_and(finite, qw_f32x4_le(size, qw_f32x4_splat(LARGEST)));
+        most = qw_f32x4_max(most, size);
+    }
+    if (qw_any(qw_xor(finite, qw_i32x4_splat(-1)))) {
+        memset(q, 0, 32);
+        *scale = qw_f32_from_bits(0x7fc00000);
+        return;
+    }
+    amax = qw_f32x4_hmax(most);
+    *scale = amax < TINY ? 0.0f : amax / 127.0f;
+    factor = qw_f32x4_splat(amax < TINY ? 0.0f : 127.0f / amax);
+    for (int i = 0; i < 8; i++) v[i] = qw_i32x4_nearest(qw_f32x4_mul(v[i], factor));
+    for (int i = 0; i < 2; i++) {
+        qw_v128 *p = v + 4 * i;
+        qw_store(q + 16 * i, qw_i8x16_narrow(qw_i16x8_narrow(p[0], p[1]), qw_i16x8_narrow(p[2], p[3])));
+    }
+}
+
+static void widen(int16_t *out, const int8_t *q)
+{
+    for (int i = 0; i < 2; i++) {
+        qw_v128 v = qw_load(q + 16 * i);
+        qw_store(out + 16 * i, qw_i16x8_extend_low_i8x16(v));
+        qw_store(out + 16 * i + 8, qw_i16x8_extend_high_i8x16(v));
+    }
+}
+
+/* Of each 4 columns, 4 bytes of what is positive and 4 of what is negative, both as 0..127. */
+static void split(int8_t *out, const int8_t *q)
+{
+    for (int i = 0; i < 2; i++) {
+        qw_v128 v = qw_load(q + 16 * i), minus = qw_i8x16_gt(qw_zero(), v);
+        qw_v128 p = qw_andnot(v, minus), n = qw_and(qw_i8x16_sub(qw_zero(), v), minus);
+        qw_store(out + 32 * i, qw_i32x4_zip_low(p, n));
+        qw_store(out + 32 * i + 16, qw_i32x4_zip_high(p, n));
+    }
+}
+
+static int32_t sum16(const int8_t *q)
+{
+    int32_t sum = 0;
+
+    for (int i = 0; i < 16; i++) sum += q[i];
+    return sum;
+}
+
+static void set_row(qw_acts *a, int32_t row)
+{
+    const float *x = a->x + (size_t)row * (size_t)a->cols;
+
+    for (int32_t b = 0; b < a->blocks; b++) {
+        size_t at = (size_t)row * (size_t)a->blocks + (size_t)b;
+        int8_t *q = a->q + at * QW_BLOCK;
+        qw_act_block *out = a->block + at;
+        int32_t left = a->cols - b * QW_BLOCK, sum;
+        float tail[QW_BLOCK] = {0};
+        if (left < QW_BLOCK && left > 0) memcpy(tail, x + b * QW_BLOCK, (size_t)left * sizeof(float));
+        quantise(q, &out->scale, left < QW_BLOCK ? tail : x + b * QW_BLOCK);
+        if (a->kernel == QW_KERNEL_DOT32) split((int8_t *)a->wide + at * 2 * QW_BLOCK, q);
+        else widen((int16_t *)a->wide + at * QW_BLOCK, q);
+        for (int h = 0; h < 2; h++) {
+            out->sum[h] = sum16(q + 16 * h);
+            out->minus32[h] = -32 * out->sum[h];
+        }
+        sum = out->sum[0] + out->sum[1];
+        out->minus8 = -8 * sum;
+        out->minus16 = -16 * sum;
+        out->scaled_sum = out->scale * (float)sum;
+    }
+}
+
+static void set_rows(void *arg, int32_t first, int32_t last, int32_t thread)
+{
+    (void)thread;
+    for (int32_t row = first; row < last; row++) set_row(arg, row);
+}
+
+void qw_acts_set(qw_acts *a, qw_pool *pool, const float *x, int32_t n, int32_t cols, bool integer)
+{
+    size_t total;
+
+    a->n = n;
+    a->cols = cols;
+    a->blocks = padded_blocks(cols);
+    a->x = x;
+    total = (size_t)n * (size_t)a->blocks;
+    a->block = a->storage;
+    a->wide = a->block + total;
+    a->q = (int8_t *)a->wide + total * 2 * QW_BLOCK;
+    if (integer) qw_pool_run(pool, n, 4, set_rows, a);
+}
