@@ -9,8 +9,6 @@ import { byId, make } from './dom.js';
 /** @typedef {import('../js/index.js').Generation} Generation */
 /** @typedef {import('../js/index.js').Result} Result */
 
-/** How long Stop waits for the model's next token before it gives up on a proper result. */
-const STOP_PATIENCE_MS = 1000;
 const PROBE_MS = 2000;
 
 const EXAMPLE = 'It is a truth universally acknowledged, that';
@@ -182,56 +180,44 @@ export class Conversation {
    * @param {(options: object) => Generation} begin
    */
   #run(entry, begin) {
-    const controller = new AbortController();
-    const run = { stopped: false, tokens: 0, text: '', start: performance.now(), first: 0 };
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
-    let patience;
+    const run = { tokens: 0, text: '', first: 0 };
+    /** @type {AsyncIterator<import('../js/index.js').Chunk> | null} */
+    let chunks = null;
     const showRate = () => {
       const seconds = (performance.now() - run.first) / 1000;
       if (run.tokens > 1 && seconds > 0.2) rate.textContent = `${((run.tokens - 1) / seconds).toFixed(1)} tokens/s`;
     };
+    const onProgress = (/** @type {import('../js/index.js').Progress} */ { loaded, total }) => {
+      if (!run.tokens && total) rate.textContent = `Reading: ${loaded} of ${total} tokens`;
+    };
     const work = async () => {
-      const generation = begin({
-        ...this.#settings.read(),
-        signal: controller.signal,
-        onProgress: (/** @type {import('../js/index.js').Progress} */ progress) => {
-          if (!run.tokens && progress.total)
-            rate.textContent = `Reading: ${progress.loaded} of ${progress.total} tokens`;
-        },
-      });
-      for await (const chunk of generation) {
+      const generation = begin({ ...this.#settings.read(), onProgress });
+      chunks = generation[Symbol.asyncIterator]();
+      for (;;) {
+        const { done, value } = await chunks.next();
+        if (done) break;
         run.first ||= performance.now();
-        run.tokens += chunk.token_ids.length;
-        run.text += chunk.text;
-        entry.add(chunk.text, showRate);
-        this.#announcer.stream(chunk.text);
-        if (run.stopped) break;
+        run.tokens += value.token_ids.length;
+        run.text += value.text;
+        entry.add(value.text, showRate);
+        this.#announcer.stream(value.text);
       }
       entry.finish(summary(await generation.result));
     };
     const done = work()
       .catch((error) => {
-        if (run.stopped && error.code === 'aborted') return void entry.finish('stopped');
         entry.fail(error.message);
         this.#announcer.say(error.message);
         this.#probe(error);
       })
       .finally(() => {
-        clearTimeout(patience);
         this.#running = null;
         this.#showRunning(false);
         this.#announcer.flush();
         rate.textContent = '';
       });
-    this.#running = {
-      done,
-      stop() {
-        run.stopped = true;
-        // Before the first token there is nothing that leaving the loop could keep.
-        if (!run.tokens) controller.abort();
-        else patience ??= setTimeout(() => controller.abort(), STOP_PATIENCE_MS);
-      },
-    };
+    // Leaving the loop is how an answer is stopped: its result is what there is.
+    this.#running = { done, stop: () => void chunks?.return?.() };
     this.#showRunning(true);
     return done.then(() => run.text || null);
   }

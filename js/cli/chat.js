@@ -48,7 +48,7 @@ async function* typedLines(interrupt) {
  */
 async function answer(engine, messages, values, interrupt) {
   const { result } = await streamAnswer(
-    (signal) => engine.chat(messages, { ...pick(values, SETTINGS), signal }),
+    engine.chat(messages, pick(values, SETTINGS)),
     (text) => !values.json && process.stdout.write(text),
     interrupt,
   );
@@ -77,10 +77,10 @@ export async function run(args) {
         if (content === null) messages.pop();
         else messages.push({ role: 'assistant', content });
       } catch (/** @type {any} */ error) {
-        // A person may go on after an answer that was stopped or failed; a script is told.
+        // A person may go on after an answer that failed; a script is told.
         if (!process.stdin.isTTY || values.prompt) throw error;
         messages.pop();
-        process.stderr.write(error.code === 'aborted' ? '\n' : `${error.message}\n`);
+        process.stderr.write(`${error.message}\n`);
       }
     }
     return 0;

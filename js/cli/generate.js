@@ -27,7 +27,7 @@ export async function run(args) {
 
   return withEngine(values, interrupt, async (engine) => {
     const { result, stopped } = await streamAnswer(
-      (signal) => engine.generate(prompt, { ...settings, signal }),
+      engine.generate(prompt, settings),
       (text) => streams && process.stdout.write(text),
       interrupt,
     );

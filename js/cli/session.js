@@ -81,29 +81,25 @@ export async function withEngine(values, interrupt, task) {
 }
 
 /**
- * Runs a generation to its end, or until Ctrl-C.
- * @param {(signal: AbortSignal) => import('../node.js').Generation} begin
- * @param {(text: string, index: number) => void} onText
+ * Runs a generation to its end, or until Ctrl-C: then its result is what there is.
+ * @param {import('../node.js').Generation} generation
+ * @param {(text: string) => void} onText
  * @param {Interrupt} interrupt
  * @returns {Promise<{ result: import('../node.js').Result, stopped: boolean }>}
  */
-export function streamAnswer(begin, onText, interrupt) {
-  const controller = new AbortController();
+export async function streamAnswer(generation, onText, interrupt) {
+  const chunks = generation[Symbol.asyncIterator]();
   let stopped = false;
-  let started = false;
   const stop = () => {
     stopped = true;
-    // Leaving the loop keeps the result; before the first token there is none to keep.
-    if (!started) controller.abort();
+    chunks.return?.();
   };
   return interrupt.during(stop, async () => {
-    const generation = begin(controller.signal);
-    for await (const chunk of generation) {
-      started = true;
-      onText(chunk.text, chunk.index);
-      if (stopped) break;
+    for (;;) {
+      const { done, value } = await chunks.next();
+      if (done) return { result: await generation.result, stopped };
+      onText(value.text);
     }
-    return { result: await generation.result, stopped };
   });
 }
 
