@@ -12,6 +12,7 @@ const SILENCE_MS = 30_000;
 const SKIP_BYTES = 1 << 20;
 /** A body without a trustworthy length is held up to this size; a larger one is counted first, then fetched again. */
 const HOLD_BYTES = 64 << 20;
+const PROBE_BYTES = 1024;
 const EMPTY = new Uint8Array(0);
 
 /**
@@ -22,6 +23,7 @@ const EMPTY = new Uint8Array(0);
  * @property {boolean} [optional] may be absent
  * @property {(note: string) => void} [note]
  * @property {number} [window] first range in bytes, doubled each time; 0: one open range (for plan(), which wants headers only)
+ * @property {boolean} [probe] the first request is for the beginning only, because most of the file is here already
  * @property {boolean} [store] whether the browser's own HTTP cache may be used
  * @property {number} [retryMs]
  */
@@ -141,7 +143,7 @@ export class HttpFile {
   constructor(url, options) {
     this.#url = url;
     this.#options = options;
-    this.#window = options.window ?? 0;
+    this.#window = options.probe ? PROBE_BYTES : (options.window ?? 0);
   }
 
   /**
@@ -151,7 +153,9 @@ export class HttpFile {
    */
   static async open(url, options) {
     const file = new HttpFile(url, options);
-    return (await file.#trying(() => file.#start())) ? file : null;
+    const found = await file.#trying(() => file.#start());
+    file.#window = options.window ?? 0;
+    return found ? file : null;
   }
 
   get name() {

@@ -144,7 +144,7 @@ export class Files {
       url,
       name,
       hash,
-      open: () => HttpFile.open(url, { name, optional, ...this.#http(url) }),
+      open: (probe) => HttpFile.open(url, { name, optional, probe, ...this.#http(url) }),
       compare: (known) => compareWithServer(url, known, { ...this.#http(url), ms: VALIDATE_MS }),
     });
   }
@@ -192,7 +192,7 @@ export class Files {
       const kept = await this.#kept(store, key, entry, remote);
       if (kept) return kept;
     }
-    const file = await remote.open();
+    const file = await remote.open(entry !== null && !headersOnly);
     if (!file) return null;
     if (headersOnly) {
       if (entry && sameFile(entry, file)) this.cachedBytes += await store.bytes(`${key}.bin`);
@@ -203,7 +203,7 @@ export class Files {
 
   /** @param {Remote} remote */
   async #fresh(remote) {
-    const file = await remote.open();
+    const file = await remote.open(false);
     return file && this.#hashed(file, remote.hash);
   }
 
@@ -278,7 +278,7 @@ export class Files {
  * @property {string} url what the cache knows it by
  * @property {string} name
  * @property {string | undefined} hash
- * @property {() => Promise<RemoteFile | null>} open
+ * @property {(probe: boolean) => Promise<RemoteFile | null>} open probe: a part of it is kept already
  * @property {(known: import('./cache.js').Entry) => Promise<'same' | 'changed' | 'unknown'>} compare
  */
 

@@ -1,0 +1,206 @@
+// Files over HTTP, against a server with faults.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { compareWithServer, HttpFile } from '../../js/fetch.js';
+import { someBytes, startStub } from './support/stub-server.js';
+
+const BYTES = someBytes(300_000);
+
+/** @type {Awaited<ReturnType<typeof startStub>>} */
+let stub;
+before(async () => (stub = await startStub()));
+after(() => stub.close());
+
+const options = (more = {}) => ({ name: 'file', signal: new AbortController().signal, retryMs: 5, ...more });
+
+/** The bytes of [from, to) as the loader reads them: in order, in pieces of any size. */
+async function readAll(file, from = 0, to = file.size) {
+  const all = Buffer.alloc(to - from);
+  for (let at = from; at < to;) {
+    const n = await file.fill(all.subarray(at - from, Math.min(at - from + 50_000, to - from)), at);
+    assert.ok(n >= 1);
+    at += n;
+  }
+  file.close();
+  return all;
+}
+
+const code = (expected, text) => (error) => {
+  assert.equal(error.code, expected, error.stack);
+  assert.match(error.message, text);
+  return true;
+};
+
+test('a file is read with one request and its size is known before the first byte', async () => {
+  const url = stub.serve('/plain', BYTES);
+  stub.asked.length = 0;
+  const file = await HttpFile.open(url, options());
+  assert.equal(file.size, BYTES.length);
+  assert.deepEqual(await readAll(file), BYTES);
+  assert.deepEqual(
+    stub.asked.map((one) => one.range),
+    ['bytes=0-'],
+  );
+});
+
+test('a far position is asked for as a range, a near one is read up to', async () => {
+  const big = someBytes(3 << 20);
+  const url = stub.serve('/far', big);
+  stub.asked.length = 0;
+  const file = await HttpFile.open(url, options());
+  const view = new Uint8Array(10);
+  assert.equal(await file.fill(view, 1000), 10);
+  assert.deepEqual(Buffer.from(view), big.subarray(1000, 1010));
+  await file.fill(view, 2_500_000);
+  assert.deepEqual(Buffer.from(view), big.subarray(2_500_000, 2_500_010));
+  file.close();
+  assert.deepEqual(
+    stub.asked.map((one) => one.range),
+    ['bytes=0-', 'bytes=2500000-'],
+  );
+});
+
+test('a server that answers a range with everything gives the same bytes', async () => {
+  const url = stub.serve('/norange', BYTES, { noRanges: true });
+  const file = await HttpFile.open(url, options());
+  assert.equal(file.size, BYTES.length);
+  assert.deepEqual(await readAll(file, 29), BYTES.subarray(29));
+});
+
+test('a server that answers with a wrong range gives the same bytes', async () => {
+  const url = stub.serve('/shifted', BYTES, { shift: 3 });
+  assert.deepEqual(await readAll(await HttpFile.open(url, options())), BYTES);
+});
+
+for (const encoding of /** @type {const} */ (['gzip', 'br'])) {
+  test(`a body in ${encoding} has the size and the bytes of the file, not of the encoding`, async () => {
+    const url = stub.serve(`/${encoding}`, BYTES, { encoding });
+    const file = await HttpFile.open(url, options());
+    assert.equal(file.size, BYTES.length);
+    assert.deepEqual(await readAll(file), BYTES);
+  });
+}
+
+test('without a length the size is found by reading', async () => {
+  const url = stub.serve('/nolength', BYTES, { noLength: true, noRanges: true });
+  const file = await HttpFile.open(url, options());
+  assert.equal(file.size, BYTES.length);
+  assert.deepEqual(await readAll(file), BYTES);
+});
+
+test('an empty file has size 0', async () => {
+  const url = stub.serve('/empty', '');
+  assert.equal((await HttpFile.open(url, options())).size, 0);
+});
+
+test('503 twice and then an answer is an answer', async () => {
+  const url = stub.serve('/busy', BYTES, { failures: [{ status: 503 }, { status: 503 }] });
+  assert.deepEqual(await readAll(await HttpFile.open(url, options())), BYTES);
+});
+
+test('429 is waited out as long as the server says', async () => {
+  const url = stub.serve('/slowdown', BYTES, { failures: [{ status: 429, retryAfter: '1' }] });
+  const started = performance.now();
+  const file = await HttpFile.open(url, options());
+  assert.ok(performance.now() - started >= 990);
+  assert.deepEqual(await readAll(file), BYTES);
+});
+
+test('attempts are bounded and the error names URL and status', async () => {
+  const url = stub.serve('/down', BYTES, { failures: Array.from({ length: 20 }, () => ({ status: 500 })) });
+  await assert.rejects(HttpFile.open(url, options()), code('network', /\/down: status 500, after 5 attempts/));
+});
+
+test('a connection lost at 40 % goes on where it stopped', async () => {
+  const url = stub.serve('/cut', BYTES, { cuts: [120_000, 60_000] });
+  stub.asked.length = 0;
+  assert.deepEqual(await readAll(await HttpFile.open(url, options())), BYTES);
+  assert.equal(stub.asked.length, 3);
+  const starts = stub.asked.map((one) => Number(/\d+/.exec(one.range)[0]));
+  assert.ok(starts[0] === 0 && starts[1] > 0 && starts[1] <= 120_000 && starts[2] > starts[1], String(starts));
+});
+
+test('a resumed answer of another file is an integrity error', async () => {
+  const url = stub.serve('/swapped', BYTES, { cuts: [120_000] });
+  const file = await HttpFile.open(url, options());
+  stub.serve('/swapped', BYTES, { etag: '"other"' });
+  await assert.rejects(readAll(file), code('integrity', /changed while it was read/));
+});
+
+test('403 for a resumed range is a network error with the status', async () => {
+  const url = stub.serve('/expired', BYTES, { cuts: [1000] });
+  const file = await HttpFile.open(url, options());
+  stub.serve('/expired', BYTES, { failures: [{ status: 403 }] });
+  await assert.rejects(readAll(file), code('network', /status 403/));
+});
+
+test('HTML with status 200 is an error that names the URL, or an absent optional file with a note', async () => {
+  const url = stub.serve('/html', '\n<!DOCTYPE html><title>app</title>');
+  await assert.rejects(HttpFile.open(url, options()), code('network', /\/html: got HTML/));
+  const notes = [];
+  const file = await HttpFile.open(url, options({ optional: true, note: (note) => notes.push(note) }));
+  assert.equal(file, null);
+  assert.match(notes[0], /got HTML/);
+});
+
+test('a Git LFS pointer is called one', async () => {
+  const url = stub.serve('/lfs', `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\nsize 9\n`);
+  await assert.rejects(HttpFile.open(url, options()), code('format', /\/lfs: got a Git LFS pointer, not the file/));
+});
+
+test('404 is absent where the file is optional and an error where it is not', async () => {
+  assert.equal(await HttpFile.open(`${stub.url}none`, options({ optional: true })), null);
+  await assert.rejects(HttpFile.open(`${stub.url}none`, options()), code('network', /none: status 404/));
+});
+
+test('for headers only, ranges of growing size are asked for', async () => {
+  const url = stub.serve('/window', BYTES);
+  stub.asked.length = 0;
+  const file = await HttpFile.open(url, options({ window: 10_000 }));
+  assert.equal(file.size, BYTES.length);
+  assert.deepEqual(await readAll(file, 0, 50_000), BYTES.subarray(0, 50_000));
+  assert.deepEqual(
+    stub.asked.map((one) => one.range),
+    ['bytes=0-9999', 'bytes=10000-29999', 'bytes=30000-69999'],
+  );
+});
+
+test('an aborted read rejects at once, and no connection stays', async () => {
+  const control = new AbortController();
+  const url = stub.serve('/drip', BYTES, { dripMs: 50 });
+  const file = await HttpFile.open(url, options({ signal: control.signal }));
+  const reading = readAll(file);
+  setTimeout(() => control.abort(), 30);
+  await assert.rejects(reading, code('aborted', /aborted/));
+});
+
+test('a token goes to its own origin and not along a redirect to another', async () => {
+  const other = await startStub();
+  try {
+    const target = other.serve('/target', BYTES);
+    const url = stub.serve('/redirect', '', { redirect: target });
+    stub.asked.length = 0;
+    const file = await HttpFile.open(url, options({ headers: { Authorization: 'Bearer secret' } }));
+    assert.deepEqual(await readAll(file), BYTES);
+    assert.equal(stub.asked[0].headers.authorization, 'Bearer secret');
+    assert.equal(other.asked[0].headers.authorization, undefined);
+  } finally {
+    await other.close();
+  }
+});
+
+test('a kept file is the same, changed, or unknown', async () => {
+  const url = stub.serve('/kept', BYTES, { etag: '"a"' });
+  const known = { etag: '"a"', modified: '', bytes: BYTES.length };
+  const compare = (more = {}, ms = 2000) =>
+    compareWithServer(url, { ...known, ...more }, { signal: new AbortController().signal, ms });
+  assert.equal(await compare(), 'same');
+  assert.equal(await compare({ etag: '"b"' }), 'changed');
+  assert.equal(await compare({ bytes: 1 }), 'changed');
+  stub.serve('/kept', '<html>', { headers: { 'Content-Type': 'text/html' }, noRanges: true });
+  assert.equal(await compare(), 'unknown');
+  stub.serve('/kept', BYTES, { hang: true });
+  const started = performance.now();
+  assert.equal(await compare({}, 200), 'unknown');
+  assert.ok(performance.now() - started < 1000);
+});

@@ -1,0 +1,377 @@
+// What may be given as a model's source, and how files of the network come, are kept, and are trusted.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { after, before, beforeEach, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { keyOf, modelCacheOver, readEntry } from '../../js/cache.js';
+import { Files, siblingUrl } from '../../js/files.js';
+import { hubUrl } from '../../js/hub.js';
+import { parseManifest } from '../../js/manifest.js';
+import * as nodeFiles from '../../js/node-files.js';
+import { Sha256, sha256OfText } from '../../js/sha256.js';
+import { mainOf, plainSource } from '../../js/source.js';
+import { someBytes, startStub } from './support/stub-server.js';
+
+const BYTES = someBytes(600_000);
+const hashOf = (bytes) => createHash('sha256').update(bytes).digest('hex');
+
+/** @type {Awaited<ReturnType<typeof startStub>>} */
+let stub;
+let folder = '';
+before(async () => {
+  stub = await startStub();
+  /** @type {any} */ (globalThis).qwen2Node = nodeFiles;
+});
+after(async () => {
+  delete (/** @type {any} */ (globalThis).qwen2Node);
+  await stub.close();
+});
+beforeEach((t) => {
+  folder = mkdtempSync(path.join(os.tmpdir(), 'qw-cache-'));
+  t.after?.(() => rmSync(folder, { recursive: true, force: true }));
+  stub.asked.length = 0;
+});
+
+const resolveUrl = (text) => new URL(text, 'https://site.example/app/page.html').href;
+const plain = (source) => plainSource(source, resolveUrl).source;
+const code =
+  (expected, text = /./) =>
+  (error) => {
+    assert.equal(error.code, expected, error.stack);
+    assert.match(error.message, text);
+    return true;
+  };
+
+test('SHA-256 of pieces is that of the whole', () => {
+  for (const n of [0, 1, 55, 56, 63, 64, 65, 119, 120, 128, 1000]) {
+    const bytes = someBytes(n);
+    const hash = new Sha256();
+    for (let at = 0; at < n; at += 37) hash.update(bytes.subarray(at, at + 37));
+    assert.equal(hash.digest(), hashOf(bytes), `${n} bytes`);
+  }
+  assert.equal(sha256OfText('é'), hashOf('é'));
+});
+
+test('a URL names its file and its folder; a folder is a checkpoint', () => {
+  assert.deepEqual(plain('../m/a%20b.gguf?x=1#frag'), {
+    main: 'a b.gguf',
+    files: { 'a b.gguf': { kind: 'url', url: 'https://site.example/m/a%20b.gguf?x=1' } },
+    siblings: 'https://site.example/m/a%20b.gguf?x=1',
+    origin: 'https://site.example',
+  });
+  assert.equal(plain('model/').main, 'config.json');
+  assert.equal(siblingUrl('https://h.example/m/a.gguf?x=1', 'b c.gguf'), 'https://h.example/m/b%20c.gguf?x=1');
+  assert.equal(
+    plain({ repo: 'Qwen/M', file: 'm.gguf', revision: 'abc' }).files['m.gguf'].url,
+    hubUrl({ repo: 'Qwen/M', file: 'm.gguf', revision: 'abc' }),
+  );
+  assert.equal(hubUrl({ repo: 'Qwen/M' }), 'https://huggingface.co/Qwen/M/resolve/main/');
+});
+
+test('Blobs, Files and ModelFiles are told apart by name, in any order', () => {
+  const named = (name) => Object.assign(new Blob(['x']), { name });
+  const source = plain([named('b-00002-of-00002.gguf'), named('b-00001-of-00002.gguf')]);
+  assert.equal(source.main, 'b-00001-of-00002.gguf');
+  assert.equal(plain([named('model.safetensors'), named('config.json'), named('tokenizer.json')]).main, 'config.json');
+  const file = { name: 'm.gguf', size: 3, read: async () => new Uint8Array(3) };
+  assert.deepEqual(plain(file).files['m.gguf'], { kind: 'page', file: 0, size: 3 });
+  assert.equal(plain(new Blob(['x'])).main, 'model');
+});
+
+test('a source that is none, or is two models, is a usage error', () => {
+  for (const bad of [null, 7, {}, [], [[]], 'ftp://x/y', { repo: 'x' }, { name: 'a', size: -1, read() {} }]) {
+    assert.throws(() => plain(bad), code('usage'), JSON.stringify(bad));
+  }
+  assert.throws(() => mainOf(['a.gguf', 'b.gguf']), code('usage', /several models/));
+  assert.throws(() => mainOf(['a.txt', 'b.txt']), code('usage'));
+  const twice = Object.assign(new Blob(['x']), { name: 'a.gguf' });
+  assert.throws(() => plain([twice, twice]), code('usage', /two files/));
+});
+
+/** A Files over the stub, with a cache folder unless told otherwise. */
+async function filesOf(url, { notes = [], ...more } = {}) {
+  const { source } = plainSource(url, resolveUrl);
+  return new Files({
+    source,
+    signal: new AbortController().signal,
+    note: (note) => notes.push(note),
+    headersOnly: false,
+    store: await nodeFiles.folderStore(folder),
+    readPage: () => Promise.reject(new Error('no page')),
+    ...more,
+  });
+}
+
+/** Reads a range of the main file as the loader does, finishes, and closes. */
+async function load(files, { from = 0, to = Infinity, name = 'm.gguf' } = {}) {
+  const file = await files.open(name, false);
+  const phases = new Set();
+  const end = Math.min(to, file.size);
+  const all = Buffer.alloc(end - from);
+  try {
+    for (let at = from; at < end;) {
+      const n = await file.fill(all.subarray(at - from, at - from + 70_000), at);
+      phases.add(file.phase);
+      at += n;
+    }
+    await files.finish();
+  } finally {
+    files.close();
+  }
+  return { bytes: all, phases: [...phases] };
+}
+
+test('a second load comes from the cache and asks the server only whether the file changed', async () => {
+  const url = stub.serve('/m.gguf', BYTES);
+  const first = await load(await filesOf(url), { from: 1000, to: 400_000 });
+  assert.deepEqual(first.bytes, BYTES.subarray(1000, 400_000));
+  assert.deepEqual(first.phases, ['download']);
+  stub.asked.length = 0;
+  const second = await load(await filesOf(url));
+  assert.deepEqual(second.bytes, BYTES);
+  assert.deepEqual(second.phases, ['cache']);
+  assert.deepEqual(
+    stub.asked.map((one) => one.range),
+    ['bytes=0-0'],
+  );
+});
+
+test('a file that changed at the same URL is fetched anew', async () => {
+  const url = stub.serve('/m.gguf', BYTES, { etag: '"1"' });
+  await load(await filesOf(url));
+  const other = Buffer.from(BYTES).fill(9, 500);
+  stub.serve('/m.gguf', other, { etag: '"2"' });
+  assert.deepEqual((await load(await filesOf(url))).bytes, other);
+});
+
+test('without a network, behind a captive portal or a black hole, a kept file loads with a note', async () => {
+  const url = stub.serve('/m.gguf', BYTES);
+  await load(await filesOf(url));
+  for (const fault of [
+    () => stub.remove('/m.gguf'),
+    () => stub.serve('/m.gguf', '<html>log in</html>', { noRanges: true, headers: { 'Content-Type': 'text/html' } }),
+    () => stub.serve('/m.gguf', BYTES, { hang: true }),
+  ]) {
+    fault();
+    const notes = [];
+    const started = performance.now();
+    assert.deepEqual((await load(await filesOf(url, { notes }))).bytes, BYTES);
+    assert.ok(performance.now() - started < 4000);
+    assert.match(notes.join(), /copy on this device is used/);
+  }
+});
+
+test('an interrupted load goes on from what was kept, and ends with the right bytes', async () => {
+  const large = someBytes(3_000_000);
+  const url = stub.serve('/m.gguf', large);
+  const files = await filesOf(url);
+  const file = await files.open('m.gguf', false);
+  for (let at = 0; at < 2_000_000;) at += await file.fill(new Uint8Array(50_000), at);
+  files.close();
+  stub.asked.length = 0;
+  const { bytes, phases } = await load(await filesOf(url));
+  assert.deepEqual(bytes, large);
+  assert.deepEqual(phases, ['cache', 'download']);
+  assert.equal(stub.asked.length, 2);
+  assert.equal(stub.asked[0].range, 'bytes=0-1023');
+  assert.ok(Number(/\d+/.exec(stub.asked[1].range)[0]) >= 2_000_000, stub.asked[1].range);
+});
+
+test('29 stale bytes and a server without ranges give the file, not a mixture', async () => {
+  const url = stub.serve('/m.gguf', BYTES, { noRanges: true });
+  await load(await filesOf(url));
+  const data = path.join(folder, `${keyOf(url)}.bin`);
+  truncateSync(data, 29);
+  writeFileSync(data, Buffer.alloc(29, 1));
+  assert.deepEqual((await load(await filesOf(url))).bytes, BYTES);
+  assert.deepEqual(readFileSync(data), BYTES);
+});
+
+test('a wrong hash is an integrity error and nothing is kept; the right one needs no network afterwards', async () => {
+  const url = stub.serve('/m.gguf', BYTES);
+  await assert.rejects(load(await filesOf(url, { sha256: '0'.repeat(64) })), code('integrity', /SHA-256/));
+  assert.deepEqual(readdirSync(folder), []);
+  await load(await filesOf(url, { sha256: hashOf(BYTES) }));
+  stub.asked.length = 0;
+  const again = await load(await filesOf(url, { sha256: hashOf(BYTES) }));
+  assert.deepEqual(again.bytes, BYTES);
+  assert.equal(stub.asked.length, 0);
+});
+
+test('a hash for a file that the model does not have is a usage error', async () => {
+  const url = stub.serve('/m.gguf', BYTES);
+  await assert.rejects(load(await filesOf(url, { sha256: { 'n.gguf': hashOf(BYTES) } })), code('usage', /n\.gguf/));
+});
+
+test('a cache that fails at the start, in the middle or at the end leaves the load working, with a note', async () => {
+  for (const failAt of [0, 300_000, Infinity]) {
+    const url = stub.serve('/m.gguf', BYTES);
+    const store = await nodeFiles.folderStore(folder);
+    const quota = () => {
+      throw new DOMException('full', 'QuotaExceededError');
+    };
+    const faulty = {
+      ...store,
+      write: (name, text) =>
+        failAt === Infinity && text.includes('"complete":true') ? quota() : store.write(name, text),
+      open: async (name, write) => {
+        if (write && failAt === 0) quota();
+        const file = await store.open(name, write);
+        return { ...file, write: (bytes, at) => (at >= failAt ? quota() : file.write(bytes, at)) };
+      },
+    };
+    const notes = [];
+    const { bytes } = await load(await filesOf(url, { store: faulty, notes }));
+    assert.deepEqual(bytes, BYTES);
+    assert.match(notes.join(), /not kept on this device: full/, `failing at ${failAt}`);
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.endsWith('.bin')),
+      [],
+    );
+  }
+});
+
+test('modelCache lists, deletes and clears', async () => {
+  const url = stub.serve('/m.gguf', BYTES);
+  await load(await filesOf(url));
+  const cache = modelCacheOver(
+    () => nodeFiles.folderStore(folder),
+    async () => true,
+  );
+  const [entry, ...rest] = await cache.list();
+  assert.equal(rest.length, 0);
+  assert.equal(entry.name, 'm.gguf');
+  assert.equal(entry.bytes, BYTES.length);
+  assert.equal(entry.complete, true);
+  assert.ok(Date.now() - entry.lastUsed.getTime() < 60_000);
+  await cache.delete(entry.key);
+  assert.deepEqual(await cache.list(), []);
+  await load(await filesOf(url));
+  writeFileSync(path.join(folder, 'mine.txt'), '');
+  await cache.clear();
+  assert.deepEqual(readdirSync(folder), ['mine.txt']);
+});
+
+test('plan() keeps nothing and knows what is kept already', async () => {
+  const url = stub.serve('/m.gguf', BYTES);
+  const planning = async () => {
+    const files = await filesOf(url, { headersOnly: true });
+    const file = await files.open('m.gguf', false);
+    await file.fill(new Uint8Array(100), 0);
+    files.close();
+    return files.cachedBytes;
+  };
+  assert.equal(await planning(), 0);
+  assert.deepEqual(readdirSync(folder), []);
+  await load(await filesOf(url));
+  assert.equal(await planning(), BYTES.length);
+});
+
+test('an optional file that is HTML or not there counts as absent; a name with a folder is refused', async () => {
+  stub.serve('/c/config.json', '{}');
+  stub.serve('/c/tokenizer.json', '<!doctype html>');
+  const files = await filesOf(`${stub.url}c/`);
+  assert.equal(await files.open('tokenizer.json', true), null);
+  assert.equal(await files.open('none.json', true), null);
+  assert.equal((await files.open('config.json', false)).size, 2);
+  await assert.rejects(files.open('../m.gguf', false), code('format', /not the name of a file/));
+  files.close();
+});
+
+test('files on disk: read, absent, a folder, a Git LFS pointer, one that shrank', async () => {
+  const at = (name, bytes) => {
+    writeFileSync(path.join(folder, name), bytes);
+    return pathToFileURL(path.join(folder, name)).href;
+  };
+  const file = at('a b é%20#.gguf', BYTES);
+  const { bytes } = await load(await filesOf(file, { store: null }), { name: 'a b é%20#.gguf' });
+  assert.deepEqual(bytes, BYTES);
+  const absent = await filesOf(pathToFileURL(path.join(folder, 'none.gguf')).href);
+  assert.equal(await absent.open('none.gguf', false), null);
+  const directory = await filesOf(pathToFileURL(folder).href);
+  await assert.rejects(directory.open(path.basename(folder), false), code('storage', /is a folder/));
+  const pointer = await filesOf(at('p.gguf', 'version https://git-lfs.github.com/spec/v1\n'));
+  await assert.rejects(pointer.open('p.gguf', false), code('format', /Git LFS pointer/));
+  const shrinking = await (await filesOf(at('s.gguf', BYTES))).open('s.gguf', false);
+  truncateSync(path.join(folder, 's.gguf'), 100);
+  assert.throws(() => shrinking.fill(new Uint8Array(10), 200), code('format', /became shorter/));
+  shrinking.close();
+});
+
+test("a page's own file is read in blocks, ahead of what is wanted; a short answer is a usage error", async () => {
+  const reads = [];
+  const source = {
+    main: 'm.gguf',
+    files: { 'm.gguf': { kind: 'page', file: 0, size: BYTES.length } },
+    siblings: null,
+    origin: null,
+  };
+  const readPage = async (_, offset, length) => {
+    reads.push([offset, length]);
+    return BYTES.subarray(offset, offset + length);
+  };
+  assert.deepEqual((await load(await filesOf('x', { source, readPage }))).bytes, BYTES);
+  assert.deepEqual(reads, [[0, BYTES.length]]);
+  const short = await filesOf('x', { source, readPage: async () => new Uint8Array(5) });
+  await assert.rejects(short.open('m.gguf', false), code('usage', /600000 bytes asked at 0, 5 given/));
+});
+
+const manifest = (file) => JSON.stringify({ format: 'qwen2-wasm-manifest', version: 1, files: [file] });
+
+/** Files of a manifest with these sources. */
+async function listed(sources, more = {}) {
+  const file = { name: 'm.gguf', bytes: BYTES.length, sha256: hashOf(BYTES), sources, ...more };
+  const files = parseManifest(manifest(file), stub.url);
+  return filesOf('x', { source: { main: 'm.gguf', files, siblings: null, origin: null } });
+}
+
+test('a manifest gives a file from its parts, from the next source where one fails, and trusts the hash', async () => {
+  stub.serve('/p0', BYTES.subarray(0, 250_000));
+  stub.serve('/p1', BYTES.subarray(250_000));
+  stub.serve('/whole', BYTES);
+  stub.serve('/breaks', BYTES, { cuts: [100_000], failures: [] });
+  const parts = {
+    parts: [
+      { bytes: 250_000, urls: ['none', 'p0'] },
+      { bytes: 350_000, urls: ['p1'] },
+    ],
+  };
+  const fromParts = await load(await listed([{ unknown: 1 }, parts]));
+  assert.deepEqual(fromParts.bytes, BYTES);
+  stub.asked.length = 0;
+  assert.deepEqual((await load(await listed(['whole']))).phases, ['cache']);
+  assert.equal(stub.asked.length, 0);
+  rmSync(folder, { recursive: true });
+  assert.deepEqual((await load(await listed(['missing', 'whole']))).bytes, BYTES);
+  rmSync(folder, { recursive: true });
+  await assert.rejects(load(await listed(['whole'], { sha256: 'a'.repeat(64) })), code('integrity'));
+  await assert.rejects(load(await listed(['missing'])), code('network', /no source gave it.*404/));
+});
+
+test('what is no manifest is a format error that says what was found', () => {
+  const good = { name: 'm', bytes: 1, sha256: 'a'.repeat(64), sources: ['x'] };
+  const bad = [
+    ['nonsense', /not JSON/],
+    ['{"format": "x"}', /format "x"/],
+    [JSON.stringify({ format: 'qwen2-wasm-manifest', version: 1, files: [] }), /no files/],
+    [manifest({ ...good, name: '../m' }), /not a file's name/],
+    [manifest({ ...good, bytes: 1.5 }), /bytes is 1.5/],
+    [manifest({ ...good, sha256: 'zz' }), /64 hexadecimal/],
+    [manifest({ ...good, sources: [{ pypi: 1 }] }), /no source of a known kind/],
+    [manifest({ ...good, sources: [{ parts: [{ bytes: 2, urls: ['x'] }] }] }), /add up to 2/],
+  ];
+  for (const [text, words] of bad)
+    assert.throws(() => parseManifest(text, 'https://h.example/m.json'), code('format', words));
+});
+
+test('an entry that cannot be read counts as none', async () => {
+  const store = await nodeFiles.folderStore(folder);
+  for (const text of ['', '{', 'null', '{"url": 1}']) {
+    await store.write('ab.json', text);
+    assert.equal(await readEntry(store, 'ab'), null);
+  }
+  assert.ok(existsSync(path.join(folder, 'ab.json')));
+});
