@@ -6,7 +6,7 @@ set(CMAKE_DEPFILE_FLAGS_C "-MMD -MT <DEP_TARGET> -MF <DEP_FILE>")
 
 # The worker's JavaScript is bundled from the glue of the threads build and serves all four. That holds while names of
 # imports and exports are not shortened, which linking at -O2 leaves alone (-O3 would not): code is still made at -O3.
-set(QW_WASM_LINK -O2 --no-entry -sMODULARIZE -sEXPORT_NAME=createQwen2 -sENVIRONMENT=worker -sDYNAMIC_EXECUTION=0
+set(QW_WASM_LINK -O2 -mbulk-memory --no-entry -sMODULARIZE -sEXPORT_NAME=createQwen2 -sENVIRONMENT=worker -sDYNAMIC_EXECUTION=0
     -sIMPORTED_MEMORY -sALLOW_MEMORY_GROWTH -sINITIAL_MEMORY=2MB -sMAXIMUM_MEMORY=4GB -sFILESYSTEM=0
     -sMALLOC=emmalloc -sDEFAULT_TO_CXX=0 -sSTACK_SIZE=256KB -Wno-pthreads-mem-growth)
 set(QW_WASM_TEST_LINK -O1 -sENVIRONMENT=node,worker -sNODERAWFS -sEXIT_RUNTIME -sALLOW_MEMORY_GROWTH
@@ -16,7 +16,9 @@ set(QW_WASM_THREAD_STACK -sDEFAULT_PTHREAD_STACK_SIZE=128KB)
 
 function(qw_add_wasm build)
     add_library(options${build} INTERFACE)
-    target_compile_options(options${build} INTERFACE -msimd128)
+    # Bulk memory is what keeps memcpy inside: without it, builds without threads would import one from JavaScript.
+    target_compile_options(options${build} INTERFACE -msimd128 -mbulk-memory)
+    target_link_options(options${build} INTERFACE -mbulk-memory)
     set(link ${QW_WASM_LINK} -sEXPORTED_RUNTIME_METHODS=wasmMemory)
     set(test_link ${QW_WASM_TEST_LINK})
     if(build MATCHES threads)

@@ -6,6 +6,7 @@
 #include "simd.h"
 
 #include <math.h>
+#include <stddef.h>
 
 enum { ROWS_PER_CLAIM = 4, VALUES_PER_CLAIM = 1024 };
 

@@ -41,7 +41,7 @@ static qw_status prepare(trial *t, qw_dtype type, uint32_t *state, qw_error *err
     panel = qw_panel_bytes(t->mat.layout, COLS);
     t->rows = qw_calloc(ROWS, row_bytes);
     t->mat.data = qw_alloc_aligned((ROWS + 3) / 4, panel);
-    if (!t->rows || !t->mat.data) return qw_fail_memory(err, "the self-test", (double)row_bytes * ROWS * 2);
+    if (!t->rows || !t->mat.data) return qw_fail_memory(err, "the self-test", (double)(row_bytes * ROWS * 2));
     fill_rows(t->rows, ROWS * row_bytes, type, state);
     for (int32_t r = 0; r < ROWS; r += 4)
         qw_panel_pack(t->mat.data + (size_t)(r / 4) * panel, t->mat.layout, t->rows + (size_t)r * row_bytes, type,
