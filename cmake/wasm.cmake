@@ -14,6 +14,16 @@ set(QW_WASM_TEST_LINK -O1 -sENVIRONMENT=node,worker -sNODERAWFS -sEXIT_RUNTIME -
     -Wno-pthreads-mem-growth)
 set(QW_WASM_THREAD_STACK -sDEFAULT_PTHREAD_STACK_SIZE=128KB)
 
+# What every token passes through is compiled for speed, the rest (readers, settings, JSON) for size: a page downloads it.
+set(hot dtype qmath quant panel pool ops kernel_float kernel_one kernel_tile acts softmax matmul kv attention
+    unicode nfc pretokenize bpe warpers logits sampler forward)
+foreach(name IN LISTS QW_SOURCES ITEMS alloc wasm)
+    if(NOT name IN_LIST hot)
+        set_source_files_properties(src/${name}.c PROPERTIES COMPILE_OPTIONS -Os)
+    endif()
+endforeach()
+set_source_files_properties(${QW_CJSON}/cJSON.c PROPERTIES COMPILE_OPTIONS -Os)
+
 function(qw_add_wasm build)
     add_library(options${build} INTERFACE)
     # Bulk memory is what keeps memcpy inside: without it, builds without threads would import one from JavaScript.
