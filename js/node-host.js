@@ -11,7 +11,8 @@ export const nodeHost = {
 
   startWorker(name, url) {
     const script = url ? new URL(url) : new URL('./node-worker.mjs', import.meta.url);
-    const worker = new Worker(script, { workerData: { name }, name });
+    // The caller's flags stay with the caller: --input-type, for one, keeps a worker from starting.
+    const worker = new Worker(script, { workerData: { name }, name, execArgv: [] });
     let held = true;
     return {
       post: (message, transfer = []) => worker.postMessage(message, /** @type {any} */ (transfer)),

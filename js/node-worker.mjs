@@ -1,6 +1,7 @@
 // In Node: makes a worker's globals of worker_threads, so that worker.js runs as it does in a browser, and hands it the file
 // system. Threads that the engine starts come through here too.
 import fs from 'node:fs';
+import os from 'node:os';
 import { fileURLToPath } from 'node:url';
 import * as threads from 'node:worker_threads';
 import * as files from './node-files.js';
@@ -16,6 +17,8 @@ scope.qwen2Node = files;
 scope.WorkerGlobalScope = class {};
 scope.importScripts = () => {};
 scope.addEventListener ??= () => {};
+// Node 20 has none; C asks it for the number of cores.
+scope.navigator ??= { hardwareConcurrency: os.availableParallelism() };
 scope.postMessage = (/** @type {any} */ message, /** @type {any} */ transfer) => port.postMessage(message, transfer);
 
 scope.Worker = class {
