@@ -25,13 +25,15 @@ qw_status qw_json_parse(qw_json **out, qw_text text, const char *what, qw_error 
     cJSON_Hooks hooks = {hook_alloc, qw_free};
     qw_scan_token token;
     qw_scan scan;
+    const char *begin;
 
     *out = NULL;
     qw_scan_init(&scan, text, what);
+    begin = scan.at; /* after a byte order mark */
     do QW_TRY(qw_scan_next(&scan, &token, err));
     while (token.kind != QW_SCAN_END);
     cJSON_InitHooks(&hooks);
-    *out = cJSON_ParseWithLength(text.bytes, text.n);
+    *out = cJSON_ParseWithLength(begin, (size_t)(scan.end - begin));
     return *out ? QW_OK : qw_fail_memory(err, what, 4 * (double)text.n);
 }
 
@@ -177,7 +179,8 @@ qw_status qw_json_write_string(qw_buf *out, qw_text text, qw_error *err)
         else if (c == '\n') QW_TRY(qw_buf_append(out, "\\n", 2, err));
         else QW_TRY(qw_buf_printf(out, err, "\\u%04x", c));
     }
-    QW_TRY(qw_buf_append(out, text.bytes + from, text.n - from, err));
+    if (from < text.n)
+        QW_TRY(qw_buf_append(out, text.bytes + from, text.n - from, err)); /* an empty text may be NULL */
     return qw_buf_append(out, "\"", 1, err);
 }
 
