@@ -292,14 +292,24 @@ static qw_status write_value(qw_buf *out, const qw_json *value, qw_error *err)
     return qw_buf_append(out, kind == QW_JSON_ARRAY ? "]" : "}", 1, err);
 }
 
-static bool is_usable(const qw_json *item, const qw_model *m, qw_settings *scratch)
+/* *usable: what the file gives for the key is one of our settings, and sound. Only memory can fail. */
+static qw_status find_usable(const qw_json *item, const qw_model *m, qw_settings *scratch, bool *usable, qw_error *err)
 {
     qw_setkey_id key = qw_setkey_find(qw_json_key(item));
+    qw_json_kind kind = qw_json_kind_of(item);
+    qw_status status = QW_OK;
 
-    if (qw_json_kind_of(item) == QW_JSON_NULL) return false;
-    if (!strcmp(qw_json_key(item), "stop_strings"))
-        return qw_json_kind_of(item) == QW_JSON_STRING || qw_json_kind_of(item) == QW_JSON_ARRAY;
-    return key < QW_KEY_RUN_OPTIONS && !qw_setkey_read(scratch, key, item, m->config.n_vocab, FILE_NAME, NULL);
+    *usable = false;
+    if (kind == QW_JSON_NULL) return QW_OK;
+    if (!strcmp(qw_json_key(item), "stop_strings")) {
+        *usable = kind == QW_JSON_STRING || kind == QW_JSON_ARRAY;
+        return QW_OK;
+    }
+    if (key < QW_KEY_RUN_OPTIONS) {
+        status = qw_setkey_read(scratch, key, item, m->config.n_vocab, FILE_NAME, err);
+        *usable = !status;
+    }
+    return status == QW_ERR_MEMORY ? status : QW_OK;
 }
 
 qw_status qw_settings_write_file_defaults(const qw_model *model, qw_buf *out, qw_error *err)
@@ -307,13 +317,14 @@ qw_status qw_settings_write_file_defaults(const qw_model *model, qw_buf *out, qw
     qw_settings scratch;
     qw_json *root;
     qw_status status;
-    bool first = true;
+    bool first = true, usable;
 
     set_defaults(&scratch, model);
     status = parse_file(model, &root, &scratch.notes, err);
     if (!status) status = qw_buf_append(out, "{", 1, err);
     for (const qw_json *item = qw_json_first(root); item && !status; item = qw_json_next(item)) {
-        if (!is_usable(item, model, &scratch)) continue;
+        status = find_usable(item, model, &scratch, &usable, err);
+        if (status || !usable) continue;
         if (!first) status = qw_buf_append(out, ",", 1, err);
         if (!status) status = qw_json_write_string(out, qw_text_of(qw_json_key(item)), err);
         if (!status) status = qw_buf_append(out, ":", 1, err);
