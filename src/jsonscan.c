@@ -17,6 +17,7 @@ enum state {
 
 void qw_scan_init(qw_scan *s, qw_text text, const char *what)
 {
+    if (!text.n) text.bytes = "";
     *s = (qw_scan){.begin = text.bytes, .at = text.bytes, .end = text.bytes + text.n, .what = what};
     s->state = WANT_VALUE;
     if (text.n >= 3 && memcmp(text.bytes, "\xEF\xBB\xBF", 3) == 0) s->at += 3;

@@ -31,7 +31,8 @@ typedef struct entry {
 
 qw_status qw_safetensors_header_end(const qw_safetensors_source *source, uint64_t *end, qw_error *err)
 {
-    qw_bytes in = {(const uint8_t *)source->head.bytes, (const uint8_t *)source->head.bytes + source->head.n, false};
+    const uint8_t *first = (const uint8_t *)source->head.bytes;
+    qw_bytes in = {first, source->head.n ? first + source->head.n : first, false};
     uint64_t n = qw_bytes_u64(&in);
 
     if (in.bad)

@@ -25,6 +25,7 @@ static void test_json_valid_texts_parse(void)
         "null",
         "[1,[2,{\"a\":[]}]]\n",
         "\xEF\xBB\xBF{}",
+        "\xEF\xBB\xBF-7",
         "{\"a\":1,\"a\":2}",
     };
 

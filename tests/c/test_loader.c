@@ -535,6 +535,19 @@ static void test_loader_html_and_lfs_pointers_are_recognised(void)
     }
 }
 
+static void test_loader_empty_files_are_refused(void)
+{
+    static const char *const names[] = {"config.json", "model.safetensors", "tokenizer.json", "generation_config.json",
+                                        "tokenizer_config.json"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        qw_model m;
+        qw_error err = {0};
+        CHECK_EQ(load_changed("mha", names[i], "", &m, &err), QW_ERR_FORMAT);
+        CHECK_HAS(err.text, names[i]);
+    }
+}
+
 static void test_loader_missing_files_are_errors_or_notes(void)
 {
     static const struct {
@@ -826,6 +839,7 @@ int main(int argc, char **argv)
     test_loader_checkpoints_are_the_same_however_they_are_fed();
     test_loader_checkpoint_texts_and_ends_arrive();
     test_loader_html_and_lfs_pointers_are_recognised();
+    test_loader_empty_files_are_refused();
     test_loader_missing_files_are_errors_or_notes();
     test_loader_end_tokens_fall_back_from_file_to_file();
     test_loader_chat_template_comes_from_the_best_place();
