@@ -123,7 +123,7 @@ static qw_status reserve(qw_engine *e, qw_error *err)
     e->model.config = qw_loader_model(e->loader)->config;
     e->options.n_ctx = context_of(e, &e->model.config);
     e->reserved = true;
-    QW_TRY(qw_pool_new(&e->pool, e->threads, err));
+    if (!e->pool) QW_TRY(qw_pool_new(&e->pool, e->threads, err));
     return qw_session_init(&e->session, &e->model, e->pool, &e->options, err);
 }
 
@@ -330,8 +330,9 @@ qw_status qw_engine_selftest(qw_engine *e, qw_text *json, qw_error *err)
 {
     qw_buf report = {0};
     bool ok = false;
-    qw_status status = qw_selftest(e->pool, &ok, &report, err);
+    qw_status status = e->pool ? QW_OK : qw_pool_new(&e->pool, e->threads, err);
 
+    if (status == QW_OK) status = qw_selftest(e->pool, &ok, &report, err);
     e->out.n = 0;
     if (status == QW_OK) status = qw_buf_printf(&e->out, err, "{\"ok\":%s,\"report\":", ok ? "true" : "false");
     if (status == QW_OK) status = qw_json_write_string(&e->out, (qw_text){report.bytes, report.n}, err);
