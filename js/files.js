@@ -138,6 +138,7 @@ export class Files {
   async #url(url, name, optional, hash) {
     if (url.startsWith('file:')) {
       const file = diskFile(url, name);
+      if (!file && !optional) throw new QwenError('storage', `${url}: no such file`);
       return file && this.#local(file, hash);
     }
     return this.#remote({
@@ -329,13 +330,17 @@ async function refuseStranger(file) {
  * @returns {OpenFile}
  */
 function storedFile(name, file) {
+  let open = true;
   return {
     name,
     size: file.size(),
     phase: 'cache',
     fill: (view, offset) => file.read(view, offset),
     async finish() {},
-    close: () => file.close(),
+    close() {
+      if (open) file.close();
+      open = false;
+    },
   };
 }
 
@@ -356,6 +361,7 @@ function diskFile(url, name) {
   }
   if (!file) return null;
   const { size, read, close } = file;
+  let open = true;
   return {
     name,
     size,
@@ -368,7 +374,10 @@ function diskFile(url, name) {
       return n;
     },
     async finish() {},
-    close,
+    close() {
+      if (open) close();
+      open = false;
+    },
   };
 }
 

@@ -168,7 +168,7 @@ async function withoutManifest(request, context) {
   if (place?.kind !== 'url' || !main.endsWith('.json') || main === 'config.json') return request;
   const loader = new Loader({ ...request, sha256: undefined }, { ...context, store: null }, false);
   const file = await loader.files.open(main, false);
-  if (!file) throw new QwenError('usage', `${place.url}: no such file`);
+  if (!file) throw new QwenError('storage', `${place.url}: no such file`);
   const bytes = new Uint8Array(file.size);
   for (let at = 0; at < bytes.length;) at += await file.fill(bytes.subarray(at), at);
   loader.files.close();

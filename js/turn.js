@@ -8,6 +8,8 @@ const waiting = [];
 
 /** @returns {Promise<void>} */
 export function turn() {
+  // Node goes on with the messages of one port, up to a thousand, before it looks at another.
+  if (typeof setImmediate === 'function') return new Promise((resolve) => setImmediate(resolve));
   if (!channel) {
     channel = new MessageChannel();
     channel.port1.onmessage = () => waiting.shift()?.();

@@ -290,7 +290,8 @@ test('files on disk: read, absent, a folder, a Git LFS pointer, one that shrank'
   const { bytes } = await load(await filesOf(file, { store: null }), { name: 'a b é%20#.gguf' });
   assert.deepEqual(bytes, BYTES);
   const absent = await filesOf(pathToFileURL(path.join(folder, 'none.gguf')).href);
-  assert.equal(await absent.open('none.gguf', false), null);
+  await assert.rejects(absent.open('none.gguf', false), code('storage', /none\.gguf: no such file/));
+  assert.equal(await (await filesOf(pathToFileURL(`${folder}/`).href)).open('config.json', true), null);
   const directory = await filesOf(pathToFileURL(folder).href);
   await assert.rejects(directory.open(path.basename(folder), false), code('storage', /is a folder/));
   const pointer = await filesOf(at('p.gguf', 'version https://git-lfs.github.com/spec/v1\n'));

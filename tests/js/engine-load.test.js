@@ -1,0 +1,332 @@
+// Loading through the built package in Node: every kind of source, what is told of it, and what is refused.
+import assert from 'node:assert/strict';
+import { readFileSync, mkdtempSync, rmSync, writeFileSync, cpSync, readdirSync, symlinkSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import os from 'node:os';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { checkpoint, Engine, greedy, TINY, TINY_BYTES, withCode } from './support/package.js';
+import { startStub } from './support/stub-server.js';
+
+const bytes = readFileSync(TINY);
+const OPTIONS = { threads: 1, cache: /** @type {const} */ (false) };
+
+/** @type {Awaited<ReturnType<typeof startStub>>} */
+let stub;
+let expected = [];
+const folder = mkdtempSync(path.join(os.tmpdir(), 'qw-load-'));
+before(async () => {
+  stub = await startStub();
+  const engine = await Engine.load(TINY, OPTIONS);
+  expected = await greedy(engine);
+  await engine.close();
+});
+after(async () => {
+  await stub.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Loads, generates, closes. */
+async function idsOf(source, options = {}) {
+  const engine = await Engine.load(source, { ...OPTIONS, ...options });
+  try {
+    return await greedy(engine);
+  } finally {
+    await engine.close();
+  }
+}
+
+const named = (name, content = bytes) => Object.assign(new Blob([content]), { name });
+const fileOf = (content, name = 'tiny.gguf') => ({
+  name,
+  size: content.length,
+  read: async (offset, length) => new Uint8Array(content.subarray(offset, offset + length)),
+});
+
+test('a path, a file: URL, an http URL, a Blob, a ModelFile and an array give the same model', async () => {
+  assert.equal(expected.length, 8);
+  assert.deepEqual(await idsOf(path.relative(process.cwd(), TINY)), expected);
+  assert.deepEqual(await idsOf(pathToFileURL(TINY)), expected);
+  assert.deepEqual(await idsOf(stub.serve('/tiny.gguf', bytes)), expected);
+  assert.deepEqual(await idsOf(new Blob([bytes])), expected);
+  assert.deepEqual(await idsOf(fileOf(bytes)), expected);
+  assert.deepEqual(await idsOf([named('tiny.gguf')]), expected);
+});
+
+test('a path with blanks, signs and letters beyond ASCII is read', async () => {
+  const odd = path.join(folder, 'a b é%20#?.gguf');
+  writeFileSync(odd, bytes);
+  assert.deepEqual(await idsOf(odd), expected);
+});
+
+test('the package runs from a folder with such a name', async () => {
+  const home = path.join(folder, 'a b é%20#');
+  cpSync(fileURLToPath(new URL('../../dist/', import.meta.url)), home, { recursive: true });
+  const { Engine: Moved } = await import(pathToFileURL(path.join(home, 'node.js')).href);
+  const engine = await Moved.load(TINY, OPTIONS);
+  assert.deepEqual(await greedy(engine), expected);
+  await engine.close();
+});
+
+test('a server without ranges, one that compresses, and one that loses connections give the same model', async () => {
+  for (const switches of [{ noRanges: true }, { encoding: 'gzip' }, { noLength: true, noRanges: true }, { cuts: [2_000_000, 900_000] }]) {
+    const progress = [];
+    const url = stub.serve('/faulty.gguf', bytes, switches);
+    assert.deepEqual(await idsOf(url, { onProgress: (one) => progress.push(one) }), expected);
+    assert.ok(progress.every(({ loaded, total }) => total === null || loaded <= total), JSON.stringify(switches));
+  }
+});
+
+test('a checkpoint folder loads by path, by URL and as dropped files', async (t) => {
+  const place = checkpoint('mha');
+  if (!place) return t.skip('no fixtures');
+  const names = readdirSync(place).filter((name) => /\.(json|safetensors)$/.test(name));
+  for (const name of names) stub.serve(`/mha/${name}`, readFileSync(path.join(place, name)));
+  const sources = [place, `${stub.url}mha/`, names.map((name) => named(name, readFileSync(path.join(place, name))))];
+  const forward = { input_ids: [[1, 2, 3, 4]], logits_to_keep: 1 };
+  const rows = [];
+  for (const source of sources) {
+    const engine = await Engine.load(source, { ...OPTIONS, quantize: 'none' });
+    rows.push((await engine.forward(forward)).logits);
+    await engine.close();
+  }
+  assert.deepEqual(rows[1], rows[0]);
+  assert.deepEqual(rows[2], rows[0]);
+});
+
+test('an optional file of a checkpoint that a server answers with HTML counts as absent, with a note', async (t) => {
+  const place = checkpoint('mha');
+  if (!place) return t.skip('no fixtures');
+  for (const name of readdirSync(place)) stub.serve(`/spa/${name}`, readFileSync(path.join(place, name)));
+  for (const name of ['chat_template.jinja', 'generation_config.json']) stub.serve(`/spa/${name}`, '<!doctype html>');
+  const engine = await Engine.load(`${stub.url}spa/`, OPTIONS);
+  assert.match(engine.info.notes.join('\n'), /chat_template\.jinja: got HTML/);
+  assert.match(engine.info.notes.join('\n'), /generation_config\.json: got HTML/);
+  assert.doesNotMatch(engine.info.chatTemplate, /doctype/);
+  await engine.close();
+});
+
+test('a manifest stands for what it lists, by path and by URL', async () => {
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  stub.serve('/m/tiny.gguf.0', bytes.subarray(0, 3_000_000));
+  stub.serve('/m/tiny.gguf.1', bytes.subarray(3_000_000));
+  const parts = [{ bytes: 3_000_000, urls: ['tiny.gguf.0'] }, { bytes: TINY_BYTES - 3_000_000, urls: ['tiny.gguf.1'] }];
+  const file = { name: 'tiny.gguf', bytes: TINY_BYTES, sha256, sources: [{ parts }] };
+  const text = JSON.stringify({ format: 'qwen2-wasm-manifest', version: 1, files: [file] });
+  assert.deepEqual(await idsOf(stub.serve('/m/manifest.json', text)), expected);
+  symlinkSync(TINY, path.join(folder, 'tiny.gguf'));
+  const local = JSON.stringify({ format: 'qwen2-wasm-manifest', version: 1, files: [{ ...file, sources: ['tiny.gguf'] }] });
+  writeFileSync(path.join(folder, 'manifest.json'), local);
+  assert.deepEqual(await idsOf(path.join(folder, 'manifest.json')), expected);
+});
+
+test('the second load of a URL comes from the folder that cache names', async () => {
+  const url = stub.serve('/cached.gguf', bytes);
+  const cache = path.join(folder, 'cache');
+  const phases = async () => {
+    const seen = new Set();
+    const ids = await idsOf(url, { cache, onProgress: ({ phase }) => seen.add(phase) });
+    assert.deepEqual(ids, expected);
+    return [...seen];
+  };
+  assert.deepEqual(await phases(), ['download']);
+  assert.deepEqual(await phases(), ['cache']);
+  const plan = await Engine.plan(url, { cache });
+  assert.equal(plan.cachedBytes, TINY_BYTES);
+  assert.equal(plan.downloadBytes, 0);
+});
+
+test('a wrong hash is an integrity error; a malformed one is a usage error', async () => {
+  await assert.rejects(Engine.load(TINY, { ...OPTIONS, sha256: 'a'.repeat(64) }), withCode('integrity', /expected aaaa/));
+  await assert.rejects(Engine.load(TINY, { ...OPTIONS, sha256: 'abc' }), withCode('usage', /64 hexadecimal/));
+  const sha256 = createHash('sha256').update(bytes).digest('hex').toUpperCase();
+  assert.deepEqual(await idsOf(TINY, { sha256 }), expected);
+});
+
+test('progress only grows, its total is known before the first weight byte, and it ends there', async () => {
+  const progress = [];
+  await idsOf(fileOf(bytes), { onProgress: (one) => progress.push(one) });
+  const loaded = progress.map((one) => one.loaded);
+  assert.deepEqual(loaded, [...loaded].sort((a, b) => a - b));
+  assert.deepEqual(progress.at(-1), { phase: 'download', loaded: TINY_BYTES, total: TINY_BYTES });
+  assert.ok(progress.every(({ loaded: n, total }) => total === TINY_BYTES || n < TINY_BYTES / 2));
+});
+
+test('plan() reads only headers, and its peak is the memory that load() makes', async () => {
+  let read = 0;
+  const file = fileOf(bytes);
+  const counting = { ...file, read: (offset, length) => ((read += length), file.read(offset, length)) };
+  for (const options of [{ threads: 1 }, { threads: 2, contextLength: 300 }, { kvType: 'q8_0', maxRows: 2 }]) {
+    read = 0;
+    const plan = await Engine.plan(counting, options);
+    assert.ok(read <= 2 << 20, `${read} bytes read`);
+    assert.equal(plan.downloadBytes, TINY_BYTES);
+    assert.equal(plan.fits, true);
+    assert.deepEqual(plan.advice, []);
+    assert.ok(plan.weightBytes >= 5_000_000 && plan.weightBytes <= 1.2 * TINY_BYTES);
+    const engine = await Engine.load(TINY, options);
+    await greedy(engine, 'Emma', 4);
+    assert.equal(engine.info.memoryBytes, plan.peakBytes, JSON.stringify(options));
+    assert.ok(plan.peakBytes <= plan.weightBytes + plan.kvBytes + (16 << 20));
+    await engine.close();
+  }
+});
+
+test('info tells the model and the build', async () => {
+  const engine = await Engine.load(TINY, { threads: 2, contextLength: 200, simd: 'base' });
+  const { info } = engine;
+  assert.equal(info.architecture, 'qwen2');
+  assert.equal(info.layers, 6);
+  assert.equal(info.hiddenSize, 256);
+  assert.equal(info.vocabSize, 4096);
+  assert.equal(info.contextLength, 200);
+  assert.equal(info.trainedContextLength, 1024);
+  assert.equal(info.threads, 2);
+  assert.equal(info.simd, 'base');
+  assert.ok(info.wasmBytes > 100_000);
+  assert.equal('specialTokens' in info, false);
+  await engine.close();
+});
+
+test('a context beyond what the model was trained on is used, with a note', async () => {
+  const engine = await Engine.load(TINY, { ...OPTIONS, contextLength: 2000 });
+  assert.match(engine.info.notes.join(), /2000.*1024/);
+  await engine.close();
+});
+
+const cut = (n) => new Blob([bytes.subarray(0, n)]);
+const patched = (at, data) => {
+  const copy = Buffer.from(bytes);
+  copy.set(data, at);
+  return new Blob([copy]);
+};
+const architecture = bytes.indexOf('qwen2');
+
+test('files that are no model, or not whole, or of another model, are refused by name', async () => {
+  const cases = [
+    [new Blob(['GGGG, this is not a model at all, and long enough to be read']), 'format', /./],
+    [new Blob([]), 'format', /./],
+    [cut(3), 'format', /./],
+    [cut(1000), 'format', /./],
+    [cut(Math.floor(TINY_BYTES / 2)), 'format', /./],
+    [cut(TINY_BYTES - 1), 'format', /./],
+    [patched(architecture, Buffer.from('llama')), 'model', /llama/],
+    [new Blob(['version https://git-lfs.github.com/spec/v1\noid sha256:00\n']), 'format', /Git LFS pointer/],
+    [new Blob(['<!DOCTYPE html><html></html>']), 'format', /got HTML/],
+  ];
+  for (const [source, code, text] of cases) await assert.rejects(Engine.load(source, OPTIONS), withCode(code, text));
+});
+
+test('what cannot be reached is an error that names it', async () => {
+  await assert.rejects(Engine.load(path.join(folder, 'none.gguf'), OPTIONS), withCode('storage', /none\.gguf: no such file/));
+  await assert.rejects(Engine.load(folder, OPTIONS), withCode('storage', /is a folder/));
+  await assert.rejects(Engine.load(`${stub.url}none.gguf`, OPTIONS), withCode('network', /none\.gguf: status 404/));
+  stub.serve('/page.gguf', '<!DOCTYPE html>');
+  await assert.rejects(Engine.load(`${stub.url}page.gguf`, OPTIONS), withCode('network', /got HTML/));
+  const failing = { ...fileOf(bytes), read: () => Promise.reject(new Error('no such disk')) };
+  await assert.rejects(Engine.load(failing, OPTIONS), withCode('network', /no such disk/));
+  const short = { ...fileOf(bytes), read: async () => new Uint8Array(1) };
+  await assert.rejects(Engine.load(short, OPTIONS), withCode('usage', /gave 1 bytes/));
+  await assert.rejects(Engine.load('http://127.0.0.1:9/x.gguf', { ...OPTIONS }), withCode('network'));
+});
+
+test('options that mean nothing are usage errors that name them', async () => {
+  const bad = [
+    [{ contextLenght: 1 }, /contextLenght/],
+    [{ threads: 0 }, /threads/],
+    [{ threads: NaN }, /threads/],
+    [{ threads: 65 }, /threads/],
+    [{ simd: 'fast' }, /simd/],
+    [{ kvType: 'f64' }, /kvType/],
+    [{ quantize: 'q9' }, /quantize/],
+    [{ contextLength: 0 }, /contextLength/],
+    [{ contextLength: 1.5 }, /contextLength/],
+    [{ maxRows: -1 }, /maxRows/],
+    [{ wasmUrl: 'other.wasm' }, /wasmUrl/],
+  ];
+  for (const [options, text] of bad) {
+    await assert.rejects(Engine.load(TINY, { ...OPTIONS, ...options }), withCode('usage', text), JSON.stringify(options));
+    await assert.rejects(Engine.plan(TINY, { ...OPTIONS, ...options }), withCode('usage', text));
+  }
+});
+
+test('wasmUrl takes a folder, or one file that forces its build; a wrong one is told', async () => {
+  const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
+  assert.deepEqual(await idsOf(TINY, { wasmUrl: dist }), expected);
+  const engine = await Engine.load(TINY, { wasmUrl: path.join(dist, 'qwen2.wasm'), threads: 4 });
+  assert.equal(engine.info.threads, 1);
+  assert.deepEqual(await greedy(engine), expected);
+  await engine.close();
+  await assert.rejects(idsOf(TINY, { wasmUrl: `${folder}/` }), withCode('environment', /qwen2\.wasm/));
+  writeFileSync(path.join(folder, 'qwen2.wasm'), '<!DOCTYPE html>');
+  await assert.rejects(idsOf(TINY, { wasmUrl: `${folder}/` }), withCode('environment', /not a wasm file/));
+  writeFileSync(path.join(folder, 'qwen2.wasm'), readFileSync(path.join(dist, 'qwen2.wasm')).subarray(0, 5000));
+  await assert.rejects(idsOf(TINY, { wasmUrl: `${folder}/` }), withCode('environment', /cannot compile/));
+});
+
+test('one, two and three threads give the same ids', async () => {
+  for (const threads of [2, 3]) assert.deepEqual(await idsOf(TINY, { threads }), expected);
+});
+
+test('a context that no memory holds is a memory error with the numbers and what would help', async () => {
+  const plan = await Engine.plan(TINY, { contextLength: 4_000_000 });
+  assert.equal(plan.fits, false);
+  assert.match(plan.advice.join(), /contextLength 2000000/);
+  const load = Engine.load(TINY, { ...OPTIONS, contextLength: 4_000_000 });
+  await assert.rejects(load, withCode('memory', /\d+ MiB are needed.*contextLength 2000000/));
+});
+
+/** Loads with a worker that meets a refused memory. */
+async function loadPoor(refuse, options) {
+  process.env.QW_REFUSE = refuse;
+  try {
+    return await Engine.load(TINY, { workerUrl: new URL('./support/poor-worker.mjs', import.meta.url), ...options });
+  } finally {
+    delete process.env.QW_REFUSE;
+  }
+}
+
+test('where shared memory is refused one thread does it, with a note', async () => {
+  const engine = await loadPoor('shared', { threads: 2 });
+  assert.equal(engine.info.threads, 1);
+  assert.match(engine.info.notes.join(), /refused.*1 thread/);
+  assert.deepEqual(await greedy(engine), expected);
+  await engine.close();
+});
+
+test('where a large memory is refused a smaller context does it, unless one was asked for', async () => {
+  const small = await Engine.plan(TINY, { ...OPTIONS, contextLength: 512 });
+  const pages = String(small.peakBytes / 65536);
+  const engine = await loadPoor(pages, { threads: 1 });
+  assert.equal(engine.info.contextLength, 512);
+  assert.match(engine.info.notes.join(), /a context of 512 tokens/);
+  assert.deepEqual(await greedy(engine), expected);
+  await engine.close();
+  await assert.rejects(loadPoor(pages, { threads: 1, contextLength: 1024 }), withCode('memory', /refused/));
+  await assert.rejects(loadPoor('all', { threads: 2 }), withCode('memory', /MiB/));
+});
+
+test('a load that is aborted before, at once, or in the middle rejects with the reason, and the next one works', async () => {
+  const gone = AbortSignal.abort('no more');
+  await assert.rejects(Engine.load(TINY, { signal: gone }), (error) => error.code === 'aborted' && error.cause === 'no more');
+  for (const ms of [0, 5, 50, 150]) {
+    const url = stub.serve('/slow.gguf', bytes, { dripMs: 1 });
+    const signal = AbortSignal.timeout(ms);
+    const started = performance.now();
+    await assert.rejects(Engine.load(url, { ...OPTIONS, signal }), withCode('aborted'));
+    assert.ok(performance.now() - started < ms + 500);
+  }
+  await assert.rejects(Engine.plan(stub.url + 'slow.gguf', { signal: AbortSignal.timeout(1) }), withCode('aborted'));
+  assert.deepEqual(await idsOf(TINY), expected);
+});
+
+test('a worker script that is not there, or dies while loading, is an error within a second', async () => {
+  const none = pathToFileURL(path.join(folder, 'none.mjs'));
+  await assert.rejects(Engine.load(TINY, { workerUrl: none }), withCode('environment', /worker/));
+  const url = stub.serve('/dies.gguf', bytes, { dripMs: 5 });
+  const dying = new URL('./support/dying-worker.mjs', import.meta.url);
+  const started = performance.now();
+  await assert.rejects(Engine.load(url, { ...OPTIONS, workerUrl: dying }), withCode('internal', /died by itself/));
+  assert.ok(performance.now() - started < 2500);
+});
