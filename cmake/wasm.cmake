@@ -14,15 +14,15 @@ set(QW_WASM_TEST_LINK -O1 -sENVIRONMENT=node,worker -sNODERAWFS -sEXIT_RUNTIME -
     -Wno-pthreads-mem-growth)
 set(QW_WASM_THREAD_STACK -sDEFAULT_PTHREAD_STACK_SIZE=128KB)
 
-# What every token passes through is compiled for speed, the rest (readers, settings, JSON) for size: a page downloads it.
-set(hot dtype qmath quant panel pool ops kernel_float kernel_one kernel_tile acts softmax matmul kv attention
-    unicode nfc pretokenize bpe warpers logits sampler forward)
-foreach(name IN LISTS QW_SOURCES ITEMS alloc wasm)
-    if(NOT name IN_LIST hot)
-        set_source_files_properties(src/${name}.c PROPERTIES COMPILE_OPTIONS -Os)
-    endif()
-endforeach()
-set_source_files_properties(${QW_CJSON}/cJSON.c PROPERTIES COMPILE_OPTIONS -Os)
+# A page downloads this: only what weights and tokens pass through is compiled for speed, the rest for size.
+set(QW_FAST pool kernel_float kernel_one kernel_tile acts softmax matmul kv attention ops)
+set(QW_QUICK dtype qmath panel quant)
+set(QW_SMALL ${QW_SOURCES} alloc wasm)
+list(REMOVE_ITEM QW_SMALL ${QW_FAST} ${QW_QUICK})
+list(TRANSFORM QW_QUICK REPLACE "(.+)" "src/\\1.c")
+list(TRANSFORM QW_SMALL REPLACE "(.+)" "src/\\1.c")
+set_source_files_properties(${QW_QUICK} PROPERTIES COMPILE_OPTIONS -O2)
+set_source_files_properties(${QW_SMALL} ${QW_CJSON}/cJSON.c PROPERTIES COMPILE_OPTIONS -Oz)
 
 function(qw_add_wasm build)
     add_library(options${build} INTERFACE)

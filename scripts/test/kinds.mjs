@@ -177,14 +177,14 @@ export async function fuzz(seconds) {
   return sum(await inParallel(CORES, jobs));
 }
 
-const WASM_BUDGET = 300 * 1024;
-const JS_BUDGET = 60 * 1024;
+const WASM_BUDGET = 300_000;
+const JS_BUDGET = 60_000;
 
 /** What a page downloads. */
 export async function budgets() {
   const counts = [];
   const check = (what, bytes, limit) => {
-    say(`  ${what}: ${(bytes / 1024).toFixed(1)} of ${limit / 1024} KB`);
+    say(`  ${what}: ${(bytes / 1000).toFixed(1)} of ${limit / 1000} KB`);
     counts.push({ passed: bytes <= limit ? 1 : 0, failed: bytes <= limit ? 0 : 1 });
   };
   for (const build of WASM_BUILDS) check(`${build}.wasm`, statSync(at('dist', `${build}.wasm`)).size, WASM_BUDGET);
