@@ -166,23 +166,35 @@ qw_status qw_load_begin(qw_loader *l, qw_source *s, qw_error *err)
     return QW_OK;
 }
 
+/* Whether text begins like a web page, as far as there is text: at least 5 characters of one of the beginnings. */
+static bool begins_html(const char *text, size_t n)
+{
+    static const char *const begins[] = {"<!doctype", "<html", "<head", "<?xml"};
+
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        size_t k = 0, length = strlen(begins[i]);
+        while (k < length && k < n && (text[k] | (text[k] >= 'A' && text[k] <= 'Z' ? 32 : 0)) == begins[i][k]) k++;
+        if (k == length || (k == n && k >= 5)) return true;
+    }
+    return false;
+}
+
 /* Fails for a Git LFS pointer; *html: the bytes are a web page's. */
 static qw_status sniff(const qw_source *s, bool *html, qw_error *err)
 {
     static const char lfs[] = "version https://git-lfs";
-    qw_text head = text_of(&s->head);
-    size_t i = 0, n = head.n < sizeof lfs - 1 ? head.n : sizeof lfs - 1;
+    const char *head = s->head.bytes;
+    size_t i = 0, n = s->head.n < sizeof lfs - 1 ? s->head.n : sizeof lfs - 1;
 
     *html = false;
-    if (n >= 8 && memcmp(head.bytes, lfs, n) == 0)
+    if (n >= 8 && memcmp(head, lfs, n) == 0)
         return qw_fail(err, QW_ERR_FORMAT,
-                       "%s: a Git LFS pointer, not the file: fetch the file itself (git lfs pull, or the "
-                       "address that ends in /resolve/main/...)",
+                       "%s: a Git LFS pointer, not the file: fetch the file itself (git lfs pull, or the address that "
+                       "ends in /resolve/main/...)",
                        s->name.bytes);
-    if (n >= 3 && memcmp(head.bytes, "\xEF\xBB\xBF", 3) == 0) i = 3;
-    while (i < head.n && strchr(" \t\r\n", head.bytes[i]) && head.bytes[i]) i++;
-    *html = i + 1 < head.n && head.bytes[i] == '<' &&
-            (head.bytes[i + 1] == '!' || head.bytes[i + 1] == 'h' || head.bytes[i + 1] == 'H');
+    if (n >= 3 && memcmp(head, "\xEF\xBB\xBF", 3) == 0) i = 3;
+    while (i < s->head.n && (head[i] == ' ' || head[i] == '\n' || head[i] == '\r' || head[i] == '\t')) i++;
+    *html = i < s->head.n && begins_html(head + i, s->head.n - i);
     return QW_OK;
 }
 

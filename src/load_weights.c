@@ -15,12 +15,12 @@ static int32_t rows_at_once(const qw_placed *p)
 }
 
 /* How many of n bytes from that offset on lie in the source's head. */
-static size_t held(const qw_source *s, uint64_t offset, size_t n)
+static size_t held(const qw_source *s, uint64_t offset, uint64_t n)
 {
     uint64_t end = s->head_at + s->head.n;
 
     if (offset < s->head_at || offset >= end) return 0;
-    return end - offset < n ? (size_t)(end - offset) : n;
+    return (size_t)(end - offset < n ? end - offset : n);
 }
 
 void qw_load_weights_measure(qw_loader *l)
@@ -29,7 +29,8 @@ void qw_load_weights_measure(qw_loader *l)
     l->stage_bytes = 0;
     for (size_t i = 0; i < l->binding.n; i++) {
         const qw_placed *p = &l->binding.v[i];
-        size_t piece = (size_t)rows_at_once(p) * p->row_bytes, all = (size_t)p->rows * p->row_bytes;
+        size_t piece = (size_t)rows_at_once(p) * p->row_bytes;
+        uint64_t all = (uint64_t)p->rows * p->row_bytes; /* of float32 it may pass 4 GiB where the kept one does not */
         if (piece > l->stage_bytes) l->stage_bytes = piece;
         l->weights_to_read += (double)all - (double)held(&l->sources[p->file], p->offset, all);
     }

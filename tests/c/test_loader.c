@@ -498,6 +498,12 @@ static const char lfs[] = "version https://git-lfs.github.com/spec/v1\noid sha25
 
 static void test_loader_html_and_lfs_pointers_are_recognised(void)
 {
+    static const char *const pages[] = {lfs,
+                                        html,
+                                        "<HTML>\n<body>404</body>",
+                                        "\xEF\xBB\xBF<html lang=en><p>",
+                                        "<!doctype html><p>",
+                                        "<?xml version=\"1.0\"?><Error/>"};
     static const struct {
         const char *file;
         bool optional;
@@ -522,14 +528,14 @@ static void test_loader_html_and_lfs_pointers_are_recognised(void)
         CHECK_HAS(err.text, cases[i].file);
         CHECK_HAS(err.text, "Git LFS pointer, not the file");
     }
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         static const char *const names[] = {"m.gguf", "m.safetensors", "m"};
         for (size_t k = 0; k < 3; k++) {
-            bytes content = text_bytes(i ? lfs : html);
+            bytes content = text_bytes(pages[i]);
             qw_model m;
             qw_error err = {0};
             CHECK_EQ(load_one(names[k], content, &m, &err), QW_ERR_FORMAT);
-            CHECK_HAS(err.text, i ? "Git LFS pointer, not the file" : "got HTML");
+            CHECK_HAS(err.text, i == 0 ? "Git LFS pointer, not the file" : "got HTML");
             free(content.v);
         }
     }
@@ -612,6 +618,7 @@ static void test_loader_chat_template_comes_from_the_best_place(void)
         const char *file, *text, *wanted;
     } cases[] = {
         {"chat_template.jinja", "from the file", "from the file"},
+        {"chat_template.jinja", "<human>: {{ x }}", "<human>: {{ x }}"}, /* no web page */
         {"tokenizer_config.json", "{\"chat_template\":\"a string\"}", "a string"},
         {"tokenizer_config.json",
          "{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"no\"},{\"name\":\"default\",\"template\":\"yes\"}]"
