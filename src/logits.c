@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The processors, one function a rule, in the order of Transformers 5.24's _get_logits_processor. A rule touches the ids
- * that it is about, not the vocabulary; remove_invalid_values and forced_eos_token_id alone must pass over it. The
+ * The processors, one function a rule, in the order of Transformers 5.24's _get_logits_processor. A rule touches the
+ * ids that it is about, not the vocabulary; remove_invalid_values and forced_eos_token_id alone must pass over it. The
  * warpers are warpers.c's. */
 #include "logits.h"
 

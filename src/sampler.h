@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Choice of a token: greedy, or categorical with a documented, seeded generator whose state can be taken out and put back. */
+ * Choice of a token: greedy, or categorical with a documented, seeded generator whose state can be taken out and put
+ * back. */
 #ifndef QW_SAMPLER_H
 #define QW_SAMPLER_H
 
@@ -19,11 +20,13 @@ double qw_rng_uniform(qw_rng *rng);
 qw_status qw_rng_write(const qw_rng *rng, int32_t n, qw_buf *out, qw_error *err);
 qw_status qw_rng_read(qw_rng *rng, int32_t n, qw_text text, qw_error *err);
 
-/* The id of the highest score, the lowest id among equals. NaN is a model error that names the step; all -inf a usage error. */
+/* The id of the highest score, the lowest id among equals. NaN is a model error that names the step; all -inf a usage
+ * error. */
 qw_status qw_choose_greedy(const float *scores, int32_t n_vocab, int32_t step, int32_t *id, qw_error *err);
 
-/* Draws from softmax(scores): the first id (ascending) at which the running sum of probabilities passes uniform * total;
- * never an id of probability 0 (the last possible one is the fallback). One number is taken from rng. Same errors. */
+/* Draws from softmax(scores): the first id (ascending) at which the running sum of probabilities passes uniform *
+ * total; never an id of probability 0 (the last possible one is the fallback). One number is taken from rng. Same
+ * errors. */
 qw_status qw_choose_sample(const float *scores, int32_t n_vocab, int32_t step, qw_rng *rng, int32_t *id, qw_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The tables behind setkeys.h. A value is read into a temporary first, so that a key of a model's file that cannot be used
- * leaves the settings as they were. */
+ * The tables behind setkeys.h. A value is read into a temporary first, so that a key of a model's file that cannot be
+ * used leaves the settings as they were. */
 #include "setkeys.h"
 
 #include "alloc.h"
@@ -75,8 +75,8 @@ static const entry keys[QW_KEY_COUNT] = {
     [QW_KEY_CHAT] = {"chat", BOOLEAN, AT(chat), 0, 0, BOOL_WANTED},
 };
 
-/* Keys of Transformers 5.24's GenerationConfig and generate() that are not ours. neutral: the number (false 0, true 1) at
- * which the feature is off; an empty array or object and null are off for every key. */
+/* Keys of Transformers 5.24's GenerationConfig and generate() that are not ours. neutral: the number (false 0, true 1)
+ * at which the feature is off; an empty array or object and null are off for every key. */
 typedef struct foreign {
     const char *name;
     qw_foreign if_set;

@@ -51,8 +51,8 @@ typedef enum qw_setkey_id {
 qw_setkey_id qw_setkey_find(const char *name);
 const char *qw_setkey_name(qw_setkey_id key);
 
-/* Reads value into the key's field of *s, whose old content is freed; on an error *s is unchanged. what names the source in
- * errors. Errors: usage (wrong kind, out of range, an id outside 0 .. n_vocab - 1), memory. */
+/* Reads value into the key's field of *s, whose old content is freed; on an error *s is unchanged. what names the
+ * source in errors. Errors: usage (wrong kind, out of range, an id outside 0 .. n_vocab - 1), memory. */
 qw_status qw_setkey_read(qw_settings *s, qw_setkey_id key, const qw_json *value, int32_t n_vocab, const char *what,
                          qw_error *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Merges the settings of a call with the model's generation_config.json and Transformers' defaults, and applies the rules
- * between keys. A file that cannot be used as it stands costs notes, never the call. Single values are setkeys.c's. */
+ * Merges the settings of a call with the model's generation_config.json and Transformers' defaults, and applies the
+ * rules between keys. A file that cannot be used as it stands costs notes, never the call. Single values are
+ * setkeys.c's. */
 #include "settings.h"
 
 #include "alloc.h"
@@ -171,7 +172,8 @@ static qw_status read_call(qw_settings *s, qw_text json, const qw_model *m, key_
 static const qw_setkey_id sampling_keys[] = {QW_KEY_TOP_K,     QW_KEY_TOP_P,          QW_KEY_MIN_P,
                                              QW_KEY_TYPICAL_P, QW_KEY_EPSILON_CUTOFF, QW_KEY_ETA_CUTOFF};
 
-/* Decides do_sample, and tells what it makes idle. A temperature of 0 is a wish for greedy decoding, not an oversight. */
+/* Decides do_sample, and tells what it makes idle. A temperature of 0 is a wish for greedy decoding, not an oversight.
+ * */
 static qw_status settle_sampling(qw_settings *s, key_set call, qw_error *err)
 {
     bool greedy_wish;

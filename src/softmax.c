@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Loops over whole rows. They run in blocks of a constant length, which compilers turn into vectors without being told to;
- * the order of every sum is by index alone. */
+ * Loops over whole rows. They run in blocks of a constant length, which compilers turn into vectors without being told
+ * to; the order of every sum is by index alone. */
 #include "softmax.h"
 
 #include <float.h>

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * The pieces of a softmax over one row of scores: largest score, weights e^(score - largest), and their sum in double in a
- * fixed order of four lanes, so that every build gets the same bits. Scores may be -inf (weight 0); a NaN counts as -inf. */
+ * The pieces of a softmax over one row of scores: largest score, weights e^(score - largest), and their sum in double
+ * in a fixed order of four lanes, so that every build gets the same bits. Scores may be -inf (weight 0); a NaN counts
+ * as -inf. */
 #ifndef QW_SOFTMAX_H
 #define QW_SOFTMAX_H
 
 #include <stdint.h>
 #include <string.h>
 
-/* e^x for x <= 0 within 1.4 * 2^-24, 0 below -87 (and for NaN). x = k ln 2 + r with |r| <= ln 2 / 2; the polynomial is a
- * least-squares fit of (e^r - 1 - r) / r^2 at Chebyshev nodes, weighted by r^2. No branch, so that loops vectorise. */
+/* e^x for x <= 0 within 1.4 * 2^-24, 0 below -87 (and for NaN). x = k ln 2 + r with |r| <= ln 2 / 2; the polynomial is
+ * a least-squares fit of (e^r - 1 - r) / r^2 at Chebyshev nodes, weighted by r^2. No branch, so that loops vectorise.
+ * */
 static inline float qw_exp_weight(float x)
 {
     const float round = 12582912.0f; /* 1.5 * 2^23: adding it leaves the nearest integer in the low bits */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Stop strings as an Aho-Corasick automaton ("Efficient string matching", CACM 18(6), 1975) over bytes: its state is the
- * longest suffix of all bytes so far that begins a stop string, and so also tells how much text must be held back. */
+ * Stop strings as an Aho-Corasick automaton ("Efficient string matching", CACM 18(6), 1975) over bytes: its state is
+ * the longest suffix of all bytes so far that begins a stop string, and so also tells how much text must be held back.
+ * */
 #include "stop.h"
 
 #include "alloc.h"
@@ -8,7 +9,8 @@
 
 enum { ROOT = 0 };
 
-/* Children hang in a list: a node has few, and a node for each byte of 64 KiB would be too large with a table of 256. */
+/* Children hang in a list: a node has few, and a node for each byte of 64 KiB would be too large with a table of 256.
+ * */
 typedef struct node {
     uint32_t child, sibling; /* first child, next sibling; ROOT: none */
     uint32_t fail;           /* the longest proper suffix that is a node */

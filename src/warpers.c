@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The warpers, one function a rule, in Transformers' order. They work on a list of the tokens that are still possible,
- * ascending by id, which shrinks with each rule: the row's own array holds the list's scores meanwhile. No rule sorts. What
- * the reference finds in a sorted row, the place where a running sum of probabilities passes a limit, is found by
+ * ascending by id, which shrinks with each rule: the row's own array holds the list's scores meanwhile. No rule sorts.
+ * What the reference finds in a sorted row, the place where a running sum of probabilities passes a limit, is found by
  * histograms over the scores' bits, which narrow down to one score: O(n), and exact. */
 #include "logits.h"
 #include "qmath.h"
@@ -42,8 +42,8 @@ static float from_ordered(uint32_t key)
     return v;
 }
 
-/* A running sum over tokens in ascending order of a value, and the value at which it first passes the limit. The value is
- * the score, or its distance from a typical one: |(-log p) - entropy|, computed as the reference does. */
+/* A running sum over tokens in ascending order of a value, and the value at which it first passes the limit. The value
+ * is the score, or its distance from a typical one: |(-log p) - entropy|, computed as the reference does. */
 typedef struct climb {
     const float *score;
     const float *weight; /* NULL: each counts 1 */
@@ -68,8 +68,8 @@ static bool passes(const climb *c, double sum)
     return c->reach ? share >= c->limit : share > c->limit;
 }
 
-/* Fills the bins of keys lo .. hi and walks them up from *base; the bin where the limit is passed, or the last that is not
- * empty where rounding kept the sum below the limit. *base becomes the sum before that bin. */
+/* Fills the bins of keys lo .. hi and walks them up from *base; the bin where the limit is passed, or the last that is
+ * not empty where rounding kept the sum below the limit. *base becomes the sum before that bin. */
 static uint32_t walk_bins(const climb *c, uint32_t lo, uint32_t hi, uint32_t shift, double *base)
 {
     double bin[BINS] = {0}, below = *base;
@@ -256,8 +256,8 @@ static void list_top_k(list *l, const float *scores, int32_t n, int32_t k)
     l->n = kept;
 }
 
-/* Lists what the first rule, top_p or min_p, is not sure to drop, and weighs it: tokens so light that n of their kind stay
- * below the limit of top_p go without a look at their order, and count in the sum only. */
+/* Lists what the first rule, top_p or min_p, is not sure to drop, and weighs it: tokens so light that n of their kind
+ * stay below the limit of top_p go without a look at their order, and count in the sum only. */
 static void list_by_weight(list *l, const float *scores, int32_t n, const qw_settings *s)
 {
     float max = qw_scores_max(scores, n), floor;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Small vocabularies for tests: every byte is the token of its number, words of any bytes and added tokens come after. */
+ * Small vocabularies for tests: every byte is the token of its number, words of any bytes and added tokens come after.
+ * */
 #ifndef QW_BYTE_VOCAB_H
 #define QW_BYTE_VOCAB_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Stop strings the naive way: after each token all bytes are looked at anew. check_sample streams a row through stop.h and
- * holds it against that: where it stops, what may be shown by then, and the text in the end. */
+ * Stop strings the naive way: after each token all bytes are looked at anew. check_sample streams a row through stop.h
+ * and holds it against that: where it stops, what may be shown by then, and the text in the end. */
 #ifndef QW_STOP_TWIN_H
 #define QW_STOP_TWIN_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Logits processing against what Transformers' processors left (fixtures/processors), and what the fixtures cannot
- * hold: OpenAI's penalties, padding, errors, log-probabilities, any settings on any row. test_warpers.c has the warpers' twin.
- * Usage: test_logits [FIXTURES]; else $QW_FIXTURES, else tests/fixtures. */
+ * hold: OpenAI's penalties, padding, errors, log-probabilities, any settings on any row. test_warpers.c has the
+ * warpers' twin. Usage: test_logits [FIXTURES]; else $QW_FIXTURES, else tests/fixtures. */
 #include "../../src/json.h"
 #include "../../src/logits.h"
 #include "../../src/sampler.h"

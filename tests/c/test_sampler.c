@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The generator against published values, its state as text, the softmax pieces, and draws against the exact distribution:
- * 20,000 for each of 12 settings, by chi-squared with fixed seeds. */
+ * The generator against published values, its state as text, the softmax pieces, and draws against the exact
+ * distribution: 20,000 for each of 12 settings, by chi-squared with fixed seeds. */
 #include "../../src/logits.h"
 #include "../../src/sampler.h"
 #include "../../src/softmax.h"
@@ -17,7 +17,8 @@ static double uniform_of(uint64_t output)
 
 static void test_generator(void)
 {
-    /* First outputs of xoshiro256** from the state 1 2 3 4, and of splitmix64 from 1234567, as their authors' code gives. */
+    /* First outputs of xoshiro256** from the state 1 2 3 4, and of splitmix64 from 1234567, as their authors' code
+     * gives. */
     static const uint64_t outputs[] = {11520u,
                                        0u,
                                        1509978240u,
@@ -192,7 +193,8 @@ static void test_extreme_numbers(void)
     free(scores);
 }
 
-/* Probabilities 1/55 ... 10/55: the draws follow from the generator's numbers alone; computed apart, in exact arithmetic. */
+/* Probabilities 1/55 ... 10/55: the draws follow from the generator's numbers alone; computed apart, in exact
+ * arithmetic. */
 static void test_known_draws(void)
 {
     static const int32_t wanted[] = {2, 5, 8, 9, 9, 8, 8, 9, 8, 7, 8, 5, 8, 5, 8, 9, 7, 9, 8, 8, 2, 3, 6, 7};

@@ -34,7 +34,8 @@ static qw_buf read_all(const char *path)
 
 /* ---- vocabularies */
 
-/* Few letters, so that stop strings begin often; characters of 2 to 4 bytes in pieces; special and other added tokens. */
+/* Few letters, so that stop strings begin often; characters of 2 to 4 bytes in pieces; special and other added tokens.
+ * */
 static qw_tokenizer *made_up(void)
 {
     static const char source[] = "abba\xc3\xa9 ab\xe2\x82\xac"
@@ -129,8 +130,8 @@ static void test_random(const qw_tokenizer *t, int32_t n_samples)
 
 /* ---- by hand */
 
-/* Tokens as texts ("" ends them; the first n_prompt are the prompt), stop strings likewise: what each push releases, joined
- * by '|', then what finish does; '!' where it stopped. */
+/* Tokens as texts ("" ends them; the first n_prompt are the prompt), stop strings likewise: what each push releases,
+ * joined by '|', then what finish does; '!' where it stopped. */
 static void stream(const char *const *tokens, int32_t n_prompt, const char *const *stop, const char *wanted)
 {
     static pool p;
