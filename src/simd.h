@@ -88,7 +88,7 @@ QW_SIMD_INLINE qw_v128 qw_i32x4_nearest(qw_v128 x)
  * NaN stays NaN; exp(0) = 1, exp(-inf) = 0. exp(x) = 2^n exp(r), n = nearest(x / ln 2), r in +-0.347 by two parts of ln 2,
  * exp(r) = 1 + r + r^2 q(r), q a minimax polynomial (relative error 3.1e-9). qw_f32_exp is the same, lane by lane. */
 #define QW_EXP_LOW (-87.336540f)
-#define QW_EXP_HIGH 88.722839f
+#define QW_EXP_HIGH 88.722832f
 #define QW_EXP_POLYNOMIAL                                                                                              \
     {                                                                                                                  \
         0.0013814433f, 0.0083687967f, 0.041668396f, 0.16666520f, 0.49999993f                                           \
