@@ -174,7 +174,6 @@ static qw_status append_all(stretch *s, qw_text text, qw_buf *out, qw_error *err
 {
     for (size_t at = 0; at < text.n;) {
         size_t from, ignored, plain = run_end(text, at, false, &from), end = run_end(text, plain, true, &ignored);
-        if (plain == text.n) from = plain;
         QW_TRY(qw_buf_append(out, text.bytes + at, from - at, err));
         QW_TRY(normalize(s, (qw_text){text.bytes + from, end - from}, out, err));
         at = end;

@@ -303,8 +303,7 @@ static qw_status fill_added_token(reader *r, const entry *e)
 
     QW_TRY(parse_id(e->content, e->id, &i, r->err));
     QW_TRY(unescape(&r->escaped, e->content, &text, r->err));
-    if (r->texts[i].bytes && (r->types[i] != QW_TOKEN_NORMAL || text.n != r->texts[i].n ||
-                              memcmp(text.bytes, r->texts[i].bytes, text.n) != 0))
+    if (r->texts[i].bytes && (text.n != r->texts[i].n || memcmp(text.bytes, r->texts[i].bytes, text.n) != 0))
         return qw_fail(r->err, QW_ERR_FORMAT, "%s: added token \"%s\" has id %zu, and so has \"%s\"", what,
                        qw_show(shown[0], text), i, qw_show(shown[1], r->texts[i]));
     r->texts[i] = text;

@@ -134,6 +134,7 @@ static void test_nfc_known_texts(void)
          "\xCC\x81"
          "a"},
         {"a\xCC\x96\xCC\x96\xCC\x81", "\xC3\xA1\xCC\x96\xCC\x96"}, /* nothing of its class before the acute */
+        {"a\xCD\x86\xCC\x81", "a\xCD\x86\xCC\x81"},                /* one of its class stands between */
         {"\xCC\xB8>\xCC\xB8\xCC\xB8", "\xCC\xB8\xE2\x89\xAF\xCC\xB8"},
         {"\xEF\xAC\xA0", "\xEF\xAC\xA0"},                         /* a compatibility form stays */
         {"\xF0\xAF\xA0\x80", "\xE4\xB8\xBD"},                     /* U+2F800 */
@@ -194,33 +195,35 @@ static void append_class(qw_buf *out, qw_text text, uint32_t ccc)
     for (size_t at = 0; at < text.n;) {
         uint32_t c;
         size_t n = qw_utf8_step(text.bytes + at, text.n - at, &c);
-        if (qw_unicode_ccc(c) == ccc) CHECK_EQ(qw_buf_append(out, text.bytes + at, n, NULL), QW_OK);
+        if (qw_unicode_ccc(c) == ccc && qw_buf_append(out, text.bytes + at, n, NULL)) return; /* the comparison fails */
         at += n;
     }
 }
 
 static void test_nfc_orders_runs_of_marks_of_any_length(void)
 {
-    static const uint32_t marks[] = {0x315, 0x316, 0x334, 0x345, 0x35C, 0x5B0, 0x327}; /* none composes with a digit */
+    static const uint32_t marks[] = {0x334, 0x5B0, 0x327, 0x316, 0x315, 0x35C, 0x345}; /* by class */
     uint32_t seed = 7;
+    int64_t failed = 0;
 
-    for (size_t length = 0; length < 20000; length = length < 40 ? length + 1 : length * 5) {
+    for (size_t length = 0; length < 500000; length = length < 40 ? length + 1 : length * 5) {
         qw_buf text = {0}, wanted = {0}, out;
         for (size_t i = 0; i < length; i++) {
             char bytes[4];
             seed = seed * 1664525 + 1013904223;
-            CHECK_EQ(qw_buf_append(&text, bytes, qw_utf8_write(bytes, marks[(seed >> 24) % 7]), NULL), QW_OK);
+            failed += qw_buf_append(&text, bytes, qw_utf8_write(bytes, marks[(seed >> 24) % 7]), NULL) != QW_OK;
         }
-        for (uint32_t ccc = 1; ccc < 256; ccc++) append_class(&wanted, (qw_text){text.bytes, text.n}, ccc);
+        for (size_t i = 0; i < 7; i++) append_class(&wanted, (qw_text){text.bytes, text.n}, qw_unicode_ccc(marks[i]));
         out = nfc((qw_text){text.bytes, text.n});
         CHECK(same((qw_text){wanted.bytes, wanted.n}, &out));
         qw_buf_free(&text);
         qw_buf_free(&wanted);
         qw_buf_free(&out);
     }
+    CHECK_EQ(failed, 0);
 }
 
-/* The fixture says of each text whether NFC changes it; in group "special" it speaks of the stretches between tokens. */
+/* The fixture says of each text whether NFC changes it; in group "special" that is said of the stretches between tokens. */
 static void check_line(const qw_json *line, void *arg)
 {
     qw_buf text = fixture_text(line), out;
