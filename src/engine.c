@@ -43,7 +43,7 @@ static qw_status choice(const qw_json_in *in, const char *key, const char *const
 
 static qw_status read_options(qw_engine *e, const qw_json *root, qw_error *err)
 {
-    static const char *const kv_types[] = {"f32", "f16", "q8_0"}, *const quantize[] = {"none", "q8_0", "q4_0"};
+    static const char *const kv_types[] = {"f32", "f16", "q8_0"}, *const quantize[] = {"none", "q8_0", "q4_0", "f32"};
     qw_json_in in = {root, "load options", QW_ERR_USAGE, err};
     int64_t n_ctx = 0, rows = DEFAULT_ROWS, threads = 1;
     int32_t q = QW_QUANTIZE_Q8_0, kv = -1;
@@ -53,7 +53,7 @@ static qw_status read_options(qw_engine *e, const qw_json *root, qw_error *err)
     QW_TRY(qw_json_get_int(&in, "threads", 1, QW_POOL_MAX, &threads));
     QW_TRY(qw_json_get_bool(&in, "headersOnly", &e->headers_only));
     QW_TRY(choice(&in, "kvType", kv_types, 3, &kv));
-    QW_TRY(choice(&in, "quantize", quantize, 3, &q));
+    QW_TRY(choice(&in, "quantize", quantize, 4, &q));
     e->quantize = (qw_quantize)q;
     e->threads = (int32_t)threads;
     if (kv < 0) kv = e->quantize == QW_QUANTIZE_NONE ? QW_KV_F32 : QW_KV_F16;

@@ -10,6 +10,7 @@
 
 qw_layout qw_layout_for(qw_dtype type, qw_quantize quantize)
 {
+    if (quantize == QW_QUANTIZE_F32) return QW_LAYOUT_F32;
     if (qw_dtype_block(type) == 1 && quantize != QW_QUANTIZE_NONE)
         return quantize == QW_QUANTIZE_Q8_0 ? QW_LAYOUT_I8 : QW_LAYOUT_U4;
     for (int l = QW_LAYOUT_F32; l <= QW_LAYOUT_K2M; l++)
@@ -155,6 +156,19 @@ static void pack_floats(uint8_t *panel, qw_layout_traits t, const uint8_t *src, 
         memcpy(panel + ((size_t)i * QW_PANEL_ROWS + (size_t)r) * size, src + (size_t)i * size, size);
 }
 
+/* A row of any type, a block at a time, to float32. */
+static void pack_widened(uint8_t *panel, const uint8_t *src, qw_dtype type, int32_t r, int32_t cols)
+{
+    int32_t block = qw_dtype_block(type);
+    float x[256]; /* the largest block */
+
+    for (int32_t at = 0; at < cols; at += block, src += qw_dtype_block_bytes(type)) {
+        qw_dequantize(x, src, type, block);
+        for (int32_t i = 0; i < block; i++)
+            put_f32(panel + ((size_t)(at + i) * QW_PANEL_ROWS + (size_t)r) * sizeof *x, x[i]);
+    }
+}
+
 /* 32 columns of a float row become a block of the file type that the layout stands for; columns past the end are zeros. */
 static void pack_quantised(uint8_t *panel, qw_layout_traits t, const uint8_t *src, qw_dtype type, int32_t r,
                            int32_t cols)
@@ -177,7 +191,9 @@ void qw_panel_pack(uint8_t *panel, qw_layout layout, const uint8_t *src, qw_dtyp
 
     memset(panel, 0, qw_panel_bytes(layout, cols));
     for (int32_t r = 0; r < n_rows; r++, src += row_bytes) {
-        if (is_float(t)) {
+        if (is_float(t) && type != t.type) {
+            pack_widened(panel, src, type, r, cols);
+        } else if (is_float(t)) {
             pack_floats(panel, t, src, r, cols);
         } else if (type != t.type) {
             pack_quantised(panel, t, src, type, r, cols);
