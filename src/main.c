@@ -234,11 +234,12 @@ static qw_status run(cli *c, int argc, char **argv, qw_error *err)
     qw_status status;
 
     if (!generate && strcmp(argv[1], "tokenize") != 0)
-        return qw_fail(err, QW_ERR_USAGE, "command '%s' is not known\n%s", argv[1], usage_text);
+        return qw_fail(err, QW_ERR_USAGE, "command '%s' is not known: generate and tokenize are (--help tells more)",
+                       argv[1]);
     QW_TRY(cli_parse(c, argc, argv, err));
     if (!generate) {
-        c->load.n = 0; /* a vocabulary needs no weights */
-        QW_TRY(qw_buf_printf(&c->load, err, "{\"headersOnly\": true}"));
+        c->load.n = 0; /* a vocabulary needs no cache */
+        QW_TRY(qw_buf_printf(&c->load, err, "{\"contextLength\": 32, \"maxRows\": 1}"));
     }
     status = qw_engine_new(&e, text_of(&c->load), err);
     if (!status) status = run_command(c, e, generate, err);
