@@ -70,11 +70,19 @@ test('the package runs from a folder with such a name', async () => {
 });
 
 test('a server without ranges, one that compresses, and one that loses connections give the same model', async () => {
-  for (const switches of [{ noRanges: true }, { encoding: 'gzip' }, { noLength: true, noRanges: true }, { cuts: [2_000_000, 900_000] }]) {
+  for (const switches of [
+    { noRanges: true },
+    { encoding: 'gzip' },
+    { noLength: true, noRanges: true },
+    { cuts: [2_000_000, 900_000] },
+  ]) {
     const progress = [];
     const url = stub.serve('/faulty.gguf', bytes, switches);
     assert.deepEqual(await idsOf(url, { onProgress: (one) => progress.push(one) }), expected);
-    assert.ok(progress.every(({ loaded, total }) => total === null || loaded <= total), JSON.stringify(switches));
+    assert.ok(
+      progress.every(({ loaded, total }) => total === null || loaded <= total),
+      JSON.stringify(switches),
+    );
   }
 });
 
@@ -111,12 +119,19 @@ test('a manifest stands for what it lists, by path and by URL', async () => {
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   stub.serve('/m/tiny.gguf.0', bytes.subarray(0, 3_000_000));
   stub.serve('/m/tiny.gguf.1', bytes.subarray(3_000_000));
-  const parts = [{ bytes: 3_000_000, urls: ['tiny.gguf.0'] }, { bytes: TINY_BYTES - 3_000_000, urls: ['tiny.gguf.1'] }];
+  const parts = [
+    { bytes: 3_000_000, urls: ['tiny.gguf.0'] },
+    { bytes: TINY_BYTES - 3_000_000, urls: ['tiny.gguf.1'] },
+  ];
   const file = { name: 'tiny.gguf', bytes: TINY_BYTES, sha256, sources: [{ parts }] };
   const text = JSON.stringify({ format: 'qwen2-wasm-manifest', version: 1, files: [file] });
   assert.deepEqual(await idsOf(stub.serve('/m/manifest.json', text)), expected);
   symlinkSync(TINY, path.join(folder, 'tiny.gguf'));
-  const local = JSON.stringify({ format: 'qwen2-wasm-manifest', version: 1, files: [{ ...file, sources: ['tiny.gguf'] }] });
+  const local = JSON.stringify({
+    format: 'qwen2-wasm-manifest',
+    version: 1,
+    files: [{ ...file, sources: ['tiny.gguf'] }],
+  });
   writeFileSync(path.join(folder, 'manifest.json'), local);
   assert.deepEqual(await idsOf(path.join(folder, 'manifest.json')), expected);
 });
@@ -138,7 +153,10 @@ test('the second load of a URL comes from the folder that cache names', async ()
 });
 
 test('a wrong hash is an integrity error; a malformed one is a usage error', async () => {
-  await assert.rejects(Engine.load(TINY, { ...OPTIONS, sha256: 'a'.repeat(64) }), withCode('integrity', /expected aaaa/));
+  await assert.rejects(
+    Engine.load(TINY, { ...OPTIONS, sha256: 'a'.repeat(64) }),
+    withCode('integrity', /expected aaaa/),
+  );
   await assert.rejects(Engine.load(TINY, { ...OPTIONS, sha256: 'abc' }), withCode('usage', /64 hexadecimal/));
   const sha256 = createHash('sha256').update(bytes).digest('hex').toUpperCase();
   assert.deepEqual(await idsOf(TINY, { sha256 }), expected);
@@ -148,7 +166,10 @@ test('progress only grows, its total is known before the first weight byte, and 
   const progress = [];
   await idsOf(fileOf(bytes), { onProgress: (one) => progress.push(one) });
   const loaded = progress.map((one) => one.loaded);
-  assert.deepEqual(loaded, [...loaded].sort((a, b) => a - b));
+  assert.deepEqual(
+    loaded,
+    [...loaded].sort((a, b) => a - b),
+  );
   assert.deepEqual(progress.at(-1), { phase: 'download', loaded: TINY_BYTES, total: TINY_BYTES });
   assert.ok(progress.every(({ loaded: n, total }) => total === TINY_BYTES || n < TINY_BYTES / 2));
 });
@@ -219,7 +240,10 @@ test('files that are no model, or not whole, or of another model, are refused by
 });
 
 test('what cannot be reached is an error that names it', async () => {
-  await assert.rejects(Engine.load(path.join(folder, 'none.gguf'), OPTIONS), withCode('storage', /none\.gguf: no such file/));
+  await assert.rejects(
+    Engine.load(path.join(folder, 'none.gguf'), OPTIONS),
+    withCode('storage', /none\.gguf: no such file/),
+  );
   await assert.rejects(Engine.load(folder, OPTIONS), withCode('storage', /is a folder/));
   await assert.rejects(Engine.load(`${stub.url}none.gguf`, OPTIONS), withCode('network', /none\.gguf: status 404/));
   stub.serve('/page.gguf', '<!DOCTYPE html>');
@@ -246,7 +270,11 @@ test('options that mean nothing are usage errors that name them', async () => {
     [{ wasmUrl: 'other.wasm' }, /wasmUrl/],
   ];
   for (const [options, text] of bad) {
-    await assert.rejects(Engine.load(TINY, { ...OPTIONS, ...options }), withCode('usage', text), JSON.stringify(options));
+    await assert.rejects(
+      Engine.load(TINY, { ...OPTIONS, ...options }),
+      withCode('usage', text),
+      JSON.stringify(options),
+    );
     await assert.rejects(Engine.plan(TINY, { ...OPTIONS, ...options }), withCode('usage', text));
   }
 });
@@ -309,7 +337,10 @@ test('where a large memory is refused a smaller context does it, unless one was 
 
 test('a load that is aborted before, at once, or in the middle rejects with the reason, and the next one works', async () => {
   const gone = AbortSignal.abort('no more');
-  await assert.rejects(Engine.load(TINY, { signal: gone }), (error) => error.code === 'aborted' && error.cause === 'no more');
+  await assert.rejects(
+    Engine.load(TINY, { signal: gone }),
+    (error) => error.code === 'aborted' && error.cause === 'no more',
+  );
   for (const ms of [0, 5, 50, 150]) {
     const url = stub.serve('/slow.gguf', bytes, { dripMs: 1 });
     const signal = AbortSignal.timeout(ms);

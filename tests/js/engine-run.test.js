@@ -57,12 +57,16 @@ test('special tokens in text are ids unless parse_special is false; skip_special
 });
 
 test('a long text, tokenised in pieces, has the ids of the whole', async () => {
-  const lines = Array.from({ length: 4000 }, (_, i) => `Line ${i}, with "words" and ${i % 7} blanks${' '.repeat(i % 7)}\n`);
+  const lines = Array.from(
+    { length: 4000 },
+    (_, i) => `Line ${i}, with "words" and ${i % 7} blanks${' '.repeat(i % 7)}\n`,
+  );
   const whole = await engine.tokenize(lines.join(''));
   assert.equal(await engine.detokenize(whole), lines.join(''));
   const byLine = [];
   // A line end and a letter after it are always a boundary.
-  for (let at = 0; at < lines.length; at += 500) byLine.push(...(await engine.tokenize(lines.slice(at, at + 500).join(''))));
+  for (let at = 0; at < lines.length; at += 500)
+    byLine.push(...(await engine.tokenize(lines.slice(at, at + 500).join(''))));
   assert.deepEqual([...whole], byLine);
 });
 
@@ -140,7 +144,8 @@ test('forward() refuses what is not a left-padded batch', async () => {
     [{ input_ids: [[1, 2]], logits_to_keep: -1 }, /logits_to_keep/],
     [{ input_ids: [[1, 2]], logits_to_keep: [2] }, /position 2/],
   ];
-  for (const [input, text] of bad) await assert.rejects(engine.forward(input), withCode('usage', text), JSON.stringify(input));
+  for (const [input, text] of bad)
+    await assert.rejects(engine.forward(input), withCode('usage', text), JSON.stringify(input));
   await assert.rejects(engine.forward({ input_ids: [new Array(513).fill(1)] }), withCode('context', /513.*512/));
   await stillWorks();
 });
@@ -153,7 +158,10 @@ test('chunks joined are the result', async () => {
   const result = await run.result;
   const [sequence] = result.sequences;
   assert.equal(chunks.map((chunk) => chunk.text).join(''), sequence.text);
-  assert.deepEqual(chunks.flatMap((chunk) => chunk.token_ids), sequence.token_ids);
+  assert.deepEqual(
+    chunks.flatMap((chunk) => chunk.token_ids),
+    sequence.token_ids,
+  );
   assert.equal(await engine.detokenize(sequence.token_ids), sequence.text);
   assert.equal(sequence.finish_reason, 'length');
   assert.equal(result.usage.completion_tokens, 12);
@@ -190,10 +198,17 @@ test('the same seed gives the same tokens, another one others; rng_state goes on
   const random = await sample({});
   assert.deepEqual((await sample({ seed: random.seed })).sequences, random.sequences);
   const half = await sample({ seed: 5, max_new_tokens: 8 });
-  const rest = await engine.generate(half.padded_ids[0], { do_sample: true, max_new_tokens: 8, rng_state: half.rng_state }).result;
+  const rest = await engine.generate(half.padded_ids[0], {
+    do_sample: true,
+    max_new_tokens: 8,
+    rng_state: half.rng_state,
+  }).result;
   assert.deepEqual([...half.sequences[0].token_ids, ...rest.sequences[0].token_ids], first.sequences[0].token_ids);
   const rows = await sample({ seed: 5, num_return_sequences: 2 });
-  assert.deepEqual(rows.sequences.map((row) => row.token_ids), [first.sequences[0].token_ids, other.sequences[0].token_ids]);
+  assert.deepEqual(
+    rows.sequences.map((row) => row.token_ids),
+    [first.sequences[0].token_ids, other.sequences[0].token_ids],
+  );
 });
 
 test('text never shows what a stop string swallows', async () => {
@@ -251,13 +266,21 @@ test('an empty prompt, too many rows and too long a prompt are refused with both
   }
   await assert.rejects(engine.generate(['a', 'b', 'c', 'd', 'e']).result, withCode('usage', /maxRows/));
   await assert.rejects(engine.generate(new Array(600).fill(1)).result, withCode('context', /600.*512/));
-  await assert.rejects(engine.generate([new Array(300).fill(1), new Array(300).fill(2)]).result, withCode('context', /600.*512/));
+  await assert.rejects(
+    engine.generate([new Array(300).fill(1), new Array(300).fill(2)]).result,
+    withCode('context', /600.*512/),
+  );
   await stillWorks();
 });
 
 test('typed arrays and undefined in settings are what they look like', async () => {
   const first = expected[0];
-  const settings = { max_new_tokens: 3, suppress_tokens: Int32Array.of(first), top_k: undefined, eos_token_id: undefined };
+  const settings = {
+    max_new_tokens: 3,
+    suppress_tokens: Int32Array.of(first),
+    top_k: undefined,
+    eos_token_id: undefined,
+  };
   const { sequences } = await engine.generate(PROMPT, settings).result;
   assert.ok(!sequences[0].token_ids.includes(first));
 });
@@ -277,7 +300,10 @@ test('progress of a long prompt is told in tokens', async () => {
   await engine.generate(prompt, { max_new_tokens: 1, onProgress: (one) => progress.push(one) }).result;
   assert.deepEqual(progress.at(-1), { phase: 'prefill', loaded: prompt.length, total: prompt.length });
   assert.ok(progress.length > 1);
-  assert.deepEqual(progress.map((one) => one.loaded), progress.map((one) => one.loaded).sort((a, b) => a - b));
+  assert.deepEqual(
+    progress.map((one) => one.loaded),
+    progress.map((one) => one.loaded).sort((a, b) => a - b),
+  );
 });
 
 test('a prompt that was read ahead, or continues the last one, is computed only where it is new', async () => {
@@ -304,7 +330,10 @@ test('the predicate sees each token and ends its row, after which nothing comes'
   const [sequence] = (await run.result).sequences;
   assert.equal(sequence.finish_reason, 'stopping');
   assert.deepEqual(sequence.token_ids, expected.slice(0, 5));
-  assert.deepEqual(seen.map((row) => row.token_ids.length), [1, 2, 3, 4, 5]);
+  assert.deepEqual(
+    seen.map((row) => row.token_ids.length),
+    [1, 2, 3, 4, 5],
+  );
   assert.ok(sequence.text.startsWith(seen.at(-1).text));
   assert.equal(chunks.map((chunk) => chunk.text).join(''), sequence.text);
 });
@@ -312,8 +341,14 @@ test('the predicate sees each token and ends its row, after which nothing comes'
 test('the predicate ends one row of a batch and the others go on', async () => {
   const stopping = ({ index, token_ids }) => index === 1 && token_ids.length === 2;
   const { sequences } = await engine.generate([PROMPT, 'Emma', 'Anne'], { max_new_tokens: 6, stopping }).result;
-  assert.deepEqual(sequences.map((row) => row.token_ids.length), [6, 2, 6]);
-  assert.deepEqual(sequences.map((row) => row.finish_reason), ['length', 'stopping', 'length']);
+  assert.deepEqual(
+    sequences.map((row) => row.token_ids.length),
+    [6, 2, 6],
+  );
+  assert.deepEqual(
+    sequences.map((row) => row.finish_reason),
+    ['length', 'stopping', 'length'],
+  );
 });
 
 test('a predicate that throws is a usage error with its cause', async () => {
@@ -326,10 +361,16 @@ test('a predicate that throws is a usage error with its cause', async () => {
 });
 
 test("a caller's module edits the scores in the worker", async () => {
-  const { sequences } = await engine.generate(PROMPT, { max_new_tokens: 6, logits_processor: support('processor-ban.mjs') }).result;
+  const { sequences } = await engine.generate(PROMPT, {
+    max_new_tokens: 6,
+    logits_processor: support('processor-ban.mjs'),
+  }).result;
   const ids = sequences[0].token_ids;
   assert.equal(ids.length, 6);
-  assert.ok(ids.every((id) => id % 2 === 1), String(ids));
+  assert.ok(
+    ids.every((id) => id % 2 === 1),
+    String(ids),
+  );
   assert.deepEqual(ids.slice(3), [7, 7, 7]);
   await stillWorks();
 });
@@ -376,11 +417,17 @@ test('a signal rejects iterator and result at once with its reason, at whatever 
   for (const ms of [0, 1, 5, 20, 60, 150]) {
     const control = new AbortController();
     const run = engine.generate(long, { eos_token_id: [], signal: control.signal });
-    const iterated = chunksOf(run).then(() => 'ended', (error) => error);
+    const iterated = chunksOf(run).then(
+      () => 'ended',
+      (error) => error,
+    );
     await new Promise((resolve) => setTimeout(resolve, ms));
     const started = performance.now();
     control.abort(`after ${ms}`);
-    const error = await run.result.then(() => assert.fail('it ended'), (fault) => fault);
+    const error = await run.result.then(
+      () => assert.fail('it ended'),
+      (fault) => fault,
+    );
     assert.ok(performance.now() - started < 50);
     assert.equal(error.code, 'aborted');
     assert.equal(error.cause, `after ${ms}`);
@@ -424,7 +471,10 @@ test('textStream() is the text of row 0, and cancelling it leaves the loop', asy
 test('chunks are kept until someone comes', async () => {
   const run = engine.generate(PROMPT, { max_new_tokens: 12 });
   await run.result;
-  assert.deepEqual((await chunksOf(run)).flatMap((chunk) => chunk.token_ids), expected);
+  assert.deepEqual(
+    (await chunksOf(run)).flatMap((chunk) => chunk.token_ids),
+    expected,
+  );
 });
 
 // ---- faults and the end
@@ -441,7 +491,14 @@ test('a worker that dies rejects what is pending within a second, and all that c
   const dying = await Engine.load(TINY, { threads: 1, workerUrl: support('dying-worker.mjs') });
   const started = performance.now();
   const runs = [dying.generate(PROMPT, { eos_token_id: [], max_new_tokens: 100_000 }).result, dying.tokenize('x')];
-  const faults = await Promise.all(runs.map((run) => run.then(() => null, (error) => error)));
+  const faults = await Promise.all(
+    runs.map((run) =>
+      run.then(
+        () => null,
+        (error) => error,
+      ),
+    ),
+  );
   if (faults[0]) assert.equal(faults[0].code, 'internal');
   await new Promise((resolve) => setTimeout(resolve, 800));
   await assert.rejects(dying.tokenize('x'), withCode('internal', /died by itself/));
@@ -454,7 +511,14 @@ test('close() rejects what runs and what waits, and all calls afterwards; twice 
   const { info } = other;
   const run = other.generate(PROMPT, { eos_token_id: [] });
   const calls = [run.result, chunksOf(run), other.tokenize('x'), other.forward({ input_ids: [[1]] })];
-  const faults = Promise.all(calls.map((call) => call.then(() => assert.fail('it ended'), (error) => error.code)));
+  const faults = Promise.all(
+    calls.map((call) =>
+      call.then(
+        () => assert.fail('it ended'),
+        (error) => error.code,
+      ),
+    ),
+  );
   await new Promise((resolve) => setTimeout(resolve, 30));
   await other.close();
   await other.close();
@@ -470,7 +534,10 @@ test('close() rejects what runs and what waits, and all calls afterwards; twice 
 function processOf(code) {
   const dist = new URL('../../dist/node.js', import.meta.url).href;
   const script = `import { Engine, QwenError } from ${JSON.stringify(dist)}; const TINY = ${JSON.stringify(TINY)};\n${code}`;
-  const { status, stdout, stderr, error } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { timeout: 20_000, encoding: 'utf8' });
+  const { status, stdout, stderr, error } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    timeout: 20_000,
+    encoding: 'utf8',
+  });
   assert.equal(error, undefined);
   return { status, stdout, stderr };
 }

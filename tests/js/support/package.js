@@ -19,11 +19,13 @@ export function checkpoint(name) {
 }
 
 /** For assert.rejects and assert.throws: a QwenError with this code whose message matches. */
-export const withCode = (code, text = /./) => (error) => {
-  if (error.code !== code || error.name !== 'QwenError') throw error;
-  if (!text.test(error.message)) throw new Error(`${text} is not in: ${error.message}`);
-  return true;
-};
+export const withCode =
+  (code, text = /./) =>
+  (error) => {
+    if (error.code !== code || error.name !== 'QwenError') throw error;
+    if (!text.test(error.message)) throw new Error(`${text} is not in: ${error.message}`);
+    return true;
+  };
 
 /** Greedy ids after a text. */
 export async function greedy(engine, text = 'It is a truth', n = 8) {
