@@ -15,6 +15,8 @@ const FIELDS = [
   { name: 'seed', hint: 'the same seed, the same answer', min: 0, max: 2 ** 32 - 1, step: '1' },
 ];
 
+const OF_SAMPLING = ['temperature', 'top_p', 'top_k', 'min_p'];
+
 export class Settings {
   /** @type {Map<string, HTMLInputElement>} */
   #inputs = new Map();
@@ -66,7 +68,8 @@ export class Settings {
     const settings = {};
     for (const [name, input] of this.#inputs) if (input.value !== '') settings[name] = input.valueAsNumber;
     if ('temperature' in settings) settings.do_sample = settings.temperature !== 0;
-    if (settings.temperature === 0) delete settings.temperature;
+    // Where nothing is drawn, the settings of the drawing would only bring remarks that they have no effect.
+    if (settings.temperature === 0) for (const name of OF_SAMPLING) delete settings[name];
     return settings;
   }
 }

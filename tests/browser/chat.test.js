@@ -5,6 +5,8 @@ import { after, before, test } from 'node:test';
 import { CHATML, withChatTemplate } from '../support/chat-template.js';
 import { answered, ask, at, launch, modelReady, openTab, pick, serveSite, set, TINY } from './support/browser.js';
 
+const ENDLESS = `${'{% for i in range(90000) %}'.repeat(4)}${'{% endfor %}'.repeat(4)}`;
+
 let browser;
 let server;
 before(async () => {
@@ -55,11 +57,7 @@ test('what was stopped before its first word leaves the message in the field', a
 for (const [what, template, words] of [
   ['throws', "{{ raise_exception('only poets may speak') }}", /only poets may speak/],
   ['is not sound', '{% for x in %}', /template/i],
-  [
-    'never ends',
-    '{% for a in range(99999999) %}{% for b in range(99999999) %}{% endfor %}{% endfor %}',
-    /template did not end within/,
-  ],
+  ['never ends', ENDLESS, /template did not end within/],
 ]) {
   test(`a template that ${what} gives an error within seconds, and the page goes on`, async () => {
     const tab = await openChat(template);

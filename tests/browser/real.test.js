@@ -29,7 +29,7 @@ test(
     assert.match(await page.innerText('#offer-text'), /491 MB to download/);
     await page.click('#offer-accept');
     await page.waitForFunction(
-      () => /494 million parameters/.test(document.getElementById('model-state').textContent),
+      () => /^Qwen2.5 Coder .* 630 million parameters/.test(document.getElementById('model-state').textContent),
       null,
       {
         timeout: 60_000,
