@@ -55,7 +55,7 @@ qw_json *conf_read_json(conf *c, const char *path);
 /* Calls fn for each line of a .jsonl file. */
 typedef void conf_line_fn(conf *c, const qw_json *line, void *arg);
 void conf_each_line(conf *c, const char *path, conf_line_fn *fn, void *arg);
-/* The text of a node read by the two above, U+0000 included. The caller's: qw_buf_free. */
+/* The text of a node read by the two above, U+0000 included, and a NUL behind it. The caller's: qw_buf_free. */
 qw_buf conf_text(const qw_json *node);
 /* A node as JSON again. */
 void conf_write_json(qw_buf *out, const qw_json *node);

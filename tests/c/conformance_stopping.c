@@ -88,12 +88,12 @@ static void check_text(conf *c, const qw_json *line, const qw_json *sequence, co
         conf_same_text(c, "text", text_of(&got), text_of(&want));
     } else {
         conf_check(c, got.n <= want.n && (got.n == 0 || memcmp(got.bytes, want.bytes, got.n) == 0),
-                   "text: got '%s', wanted a beginning of '%s'", got.n ? got.bytes : "", want.n ? want.bytes : "");
+                   "text: got '%s', wanted a beginning of '%s'", got.bytes, want.bytes);
         for (const qw_json *s = first_stop(settings); s; s = qw_json_next(s)) {
             qw_buf stop = conf_text(s);
 
-            conf_check(c, !contains(text_of(&got), text_of(&stop)), "text: '%s' holds the stop string '%s'",
-                       got.n ? got.bytes : "", qw_json_string(s));
+            conf_check(c, !contains(text_of(&got), text_of(&stop)), "text: '%s' holds the stop string '%s'", got.bytes,
+                       qw_json_string(s));
             qw_buf_free(&stop);
             if (qw_json_kind_of(qw_json_get(settings, "stop_strings")) == QW_JSON_STRING) break;
         }

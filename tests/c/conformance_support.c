@@ -239,8 +239,9 @@ qw_buf conf_text(const qw_json *node)
         if (!status) status = qw_buf_append(&out, "", 1, NULL);
         s = nul + strlen(stand_in);
     }
-    if (!status) status = qw_buf_append(&out, s, strlen(s), NULL);
+    if (!status) status = qw_buf_append(&out, s, strlen(s) + 1, NULL);
     if (status) abort();
+    out.n--; /* the NUL behind it is there, not part of it */
     return out;
 }
 

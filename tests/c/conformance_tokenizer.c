@@ -3,6 +3,8 @@
  * those of a WHATWG decoder that is fed token by token. */
 #include "conformance.h"
 
+#include "../../src/show.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -18,9 +20,11 @@ static void check_encode(conf *c, const qw_json *line, void *arg)
     qw_ids want = conf_ids(qw_json_get(line, "ids"));
     const int32_t *got;
     qw_error err = {0};
+    char shown[64];
     size_t n;
 
-    conf_where(c, "tokenizer/encode %s %.60s", qw_json_string(qw_json_get(line, "group")), text.n ? text.bytes : "");
+    conf_where(c, "tokenizer/encode %s '%s'", qw_json_string(qw_json_get(line, "group")),
+               qw_show(shown, text_of(&text)));
     if (conf_ok(c, qw_engine_tokenize(arg, text_of(&text), &options, &got, &n, &err), &err, "encode"))
         conf_same_ids(c, "ids", got, n, want.v, want.n);
     qw_buf_free(&text);
