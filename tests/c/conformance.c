@@ -103,6 +103,7 @@ int main(int argc, char **argv)
     conf c = {.max_threads = build_threads()};
     options o = {.folders = conf_new((size_t)argc, sizeof *o.folders)};
 
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a long run shows what it does */
     if (!parse(&c, &o, argc, argv)) {
         fputs(usage, stderr);
         qw_free(o.folders);
