@@ -242,7 +242,7 @@ qw_status qw_decoder_push(qw_decoder *d, qw_text bytes, qw_buf *out, qw_error *e
         if (c == QW_UTF8_SHORT) memcpy(d->held, bytes.bytes + at - n, n);
         if (c == QW_UTF8_SHORT) d->n_held = (uint8_t)n;
     }
-    return qw_buf_append(out, bytes.bytes + from, at - from, err);
+    return at > from ? qw_buf_append(out, bytes.bytes + from, at - from, err) : QW_OK;
 }
 
 qw_status qw_decoder_flush(qw_decoder *d, qw_buf *out, qw_error *err)

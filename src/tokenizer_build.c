@@ -278,14 +278,14 @@ qw_status qw_builder_merge(qw_builder *b, qw_text left, qw_text right, qw_error 
 
 qw_status qw_builder_merge_line(qw_builder *b, qw_text line, qw_error *err)
 {
-    const char *blank = line.n ? memchr(line.bytes, ' ', line.n) : NULL, *end = line.bytes + line.n;
+    const char *blank = line.n ? memchr(line.bytes, ' ', line.n) : NULL;
+    size_t left = blank ? (size_t)(blank - line.bytes) : 0, right = blank ? line.n - left - 1 : 0;
     char shown[64];
 
-    if (!blank || memchr(blank + 1, ' ', (size_t)(end - blank - 1)))
+    if (!blank || memchr(blank + 1, ' ', right))
         return qw_fail(err, QW_ERR_FORMAT, "%s: merge %u is \"%s\", two tokens with one blank between were expected",
                        b->list->what, b->rank, qw_show(shown, line));
-    return qw_builder_merge(b, (qw_text){line.bytes, (size_t)(blank - line.bytes)},
-                            (qw_text){blank + 1, (size_t)(end - blank - 1)}, err);
+    return qw_builder_merge(b, (qw_text){line.bytes, left}, (qw_text){blank + 1, right}, err);
 }
 
 qw_status qw_builder_finish(qw_builder *b, qw_tokenizer **out, qw_error *err)

@@ -328,6 +328,7 @@ static void check_stream(const char *bytes, size_t n, const char *parts)
 static void test_decoder_gives_whole_characters_as_the_whatwg_decoder_does(void)
 {
     check_stream("", 0, "");
+    CHECK_EQ(qw_decoder_push(&(qw_decoder){0}, (qw_text){NULL, 0}, &(qw_buf){0}, NULL), QW_OK);
     check_stream("ab", 2, "a|b|");
     check_stream("\xF0\x9F\x98\x82", 4, "|||\xF0\x9F\x98\x82|");
     check_stream("\xE5\xA5\xBD!", 4, "||\xE5\xA5\xBD|!|");
@@ -483,6 +484,7 @@ static void test_tokenizer_bad_merges_are_format_errors_that_name_the_index(void
     static const struct {
         const char *merge, *part;
     } bad[] = {
+        {NULL, "merge 5 is \"\""},
         {"", "merge 5 is \"\""},
         {"aaaa", "merge 5 is \"aaaa\""},
         {"aa  aa", "merge 5 is \"aa  aa\""},
@@ -498,7 +500,7 @@ static void test_tokenizer_bad_merges_are_format_errors_that_name_the_index(void
 
     m.vocab.merges = m.merges;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        m.merges[5] = qw_text_of(bad[i].merge);
+        m.merges[5] = bad[i].merge ? qw_text_of(bad[i].merge) : (qw_text){NULL, 0};
         check_refused(&m, QW_ERR_FORMAT, bad[i].part, "merge 5");
     }
 }
