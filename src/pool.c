@@ -4,6 +4,8 @@
  * keeps the region from ending, and only then is the region's description read. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
+#define _POSIX_C_SOURCE 200809L /* clock_gettime, sysconf */
+
 #include "pool.h"
 
 #include "alloc.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The pool: every item exactly once, for any number of threads and chunks, over many regions in a row and after sleeps. */
+#define _POSIX_C_SOURCE 200809L /* nanosleep */
+
 #include "alloc.h"
 #include "check.h"
 #include "pool.h"
@@ -100,6 +102,33 @@ static void test_a_region_sees_what_the_one_before_wrote(void)
     qw_pool_free(pool);
 }
 
+/* Items long enough for everyone to get one, until everyone has had one; each finds its own index. */
+static _Atomic int32_t taken[QW_POOL_MAX];
+
+static void take_slowly(void *arg, int32_t first, int32_t last, int32_t thread)
+{
+    (void)arg, (void)first, (void)last;
+    atomic_fetch_add(&taken[thread], 1);
+    sleep_ms(1);
+}
+
+static void test_all_threads_take_part_once_they_are_up(void)
+{
+    qw_pool *pool = NULL;
+    int32_t up = 0, rounds = 0;
+
+    CHECK_EQ(qw_pool_new(&pool, 3, NULL), QW_OK);
+    for (; up < qw_pool_threads(pool) && rounds < 1000; rounds++) {
+        qw_pool_run(pool, 6, 1, take_slowly, NULL);
+        up = 0;
+        for (int32_t i = 0; i < qw_pool_threads(pool); i++) up += atomic_load(&taken[i]) > 0;
+    }
+    CHECK_EQ(up, qw_pool_threads(pool));
+    for (int32_t i = qw_pool_threads(pool); i < QW_POOL_MAX; i++) CHECK_EQ(atomic_load(&taken[i]), 0);
+    CHECK_EQ(run(pool, 1000, 3), 0);
+    qw_pool_free(pool);
+}
+
 static void test_pools_end_at_any_moment(void)
 {
     for (int32_t i = 0; i < 50; i++) {
@@ -125,6 +154,13 @@ static void test_wrong_numbers_of_threads_are_refused_by_name(void)
     }
 }
 
+/* A thread that has not come up yet when its pool ends, as happens in wasm, frees what it holds when it does. */
+#ifdef __wasm__
+enum { LATE = 2 };
+#else
+enum { LATE = 0 };
+#endif
+
 static void test_a_refused_allocation_is_a_memory_error(void)
 {
 #ifdef QW_TEST_ALLOC
@@ -138,7 +174,8 @@ static void test_a_refused_allocation_is_a_memory_error(void)
         /* Without threads there is one allocation only. */
         CHECK(status == QW_ERR_MEMORY || (n > 0 && pool && qw_pool_threads(pool) == 1));
         qw_pool_free(pool);
-        CHECK_EQ(qw_alloc_test_live(), live);
+        CHECK(qw_alloc_test_live() - live <= LATE);
+        CHECK(qw_alloc_test_live() >= live);
     }
 #endif
 }
@@ -160,7 +197,8 @@ static void test_an_empty_region_is_cheap(void)
     timespec_get(&from, TIME_UTC);
     for (int i = 0; i < ROUNDS; i++) qw_pool_run(pool, 2, 1, nothing, NULL);
     timespec_get(&to, TIME_UTC);
-    microseconds = ((double)(to.tv_sec - from.tv_sec) * 1e6 + (double)(to.tv_nsec - from.tv_nsec) * 1e-3) / ROUNDS;
+    microseconds =
+        ((double)(to.tv_sec - from.tv_sec) * 1e6 + (double)(to.tv_nsec - from.tv_nsec) * 1e-3) / (double)ROUNDS;
     printf("an empty region: %.2f us\n", microseconds);
     CHECK_NEAR(microseconds, 0, 300);
     qw_pool_free(pool);
@@ -168,12 +206,13 @@ static void test_an_empty_region_is_cheap(void)
 
 int main(void)
 {
+    test_a_refused_allocation_is_a_memory_error();
     test_every_item_runs_once();
     test_regions_follow_each_other_and_sleeping_threads_wake();
     test_a_region_sees_what_the_one_before_wrote();
+    test_all_threads_take_part_once_they_are_up();
     test_pools_end_at_any_moment();
     test_wrong_numbers_of_threads_are_refused_by_name();
-    test_a_refused_allocation_is_a_memory_error();
     test_an_empty_region_is_cheap();
     return check_done();
 }
