@@ -77,13 +77,15 @@ static uint64_t check_chops(const mem_file *files, size_t n, const char *main_na
 {
     static const size_t chops[] = {0, 1, 7, 4096, 100003};
     uint64_t first = 0;
+    size_t total = 0;
 
+    for (size_t i = 0; i < n; i++) total += files[i].content.n;
     for (size_t i = 0; i < sizeof chops / sizeof *chops; i++) {
         loading in = {.files = files, .n_files = n, .main_name = main_name, .chop = chops[i]};
         qw_model m;
         qw_error err = {0};
         int64_t live = qw_alloc_test_live();
-        if (chops[i] == 1 && n && files[0].content.n > 2000000) continue;
+        if (chops[i] == 1 && total > 500000) continue; /* takes long, and shows no more */
         CHECK_EQ(load_files(&in, &m, &err), QW_OK);
         CHECK_STR(err.text, "");
         if (err.text[0]) return 0;
@@ -749,8 +751,8 @@ static void test_loader_every_prefix_is_refused(void)
 /* Whatever a byte becomes: a status, a text with it, no leak. */
 static void test_loader_every_changed_byte_is_survived(void)
 {
-    static const uint8_t values[] = {0x00, 0x01, 0x7F, 0x80, 0xFF};
-    bytes file = tiny_gguf(QW_Q8_0, 1);
+    static const uint8_t values[] = {0x00, 0x80, 0xFF};
+    bytes file = tiny_gguf(QW_F32, 1);
     int64_t live = qw_alloc_test_live(), refused = 0;
 
     for (size_t i = 0; i < file.n; i += i < 700 || (i > 4500 && i < 5800) ? 1 : 41)
