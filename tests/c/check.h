@@ -15,11 +15,11 @@ static int64_t check_passed, check_failed;
 #define CHECK(condition) ((void)check_true(__FILE__, __LINE__, #condition, (condition)))
 
 /* Integers, enums, bools: compared as int64_t. */
-#define CHECK_EQ(got, wanted) \
+#define CHECK_EQ(got, wanted)                                                                                          \
     ((void)check_int(__FILE__, __LINE__, #got " == " #wanted, (int64_t)(got), (int64_t)(wanted)))
 
 /* |got - wanted| <= tolerance; NaN is near nothing. */
-#define CHECK_NEAR(got, wanted, tolerance)                                                                  \
+#define CHECK_NEAR(got, wanted, tolerance)                                                                             \
     ((void)check_near(__FILE__, __LINE__, #got " ~ " #wanted, (double)(got), (double)(wanted), (double)(tolerance)))
 
 /* C strings; NULL equals only NULL. */

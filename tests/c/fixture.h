@@ -22,7 +22,7 @@ static inline void fixture_init(int argc, char **argv)
 /* The bytes of a file, NUL-terminated past its end; a failed check and empty where it cannot be read. qw_buf_free. */
 static inline qw_buf fixture_read(const char *name)
 {
-    char path[512], block[65536];
+    char path[512], block[4096];
     qw_buf bytes = {0};
     FILE *file;
     size_t n;
