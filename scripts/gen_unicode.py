@@ -80,7 +80,8 @@ def main():
     pairs = [(c, p[0], p[1] if len(p) == 2 else 0) for c, p in sorted(parts.items())]
     order = sorted((p[0], p[1], i) for i, (c, *p) in enumerate(pairs) if c in composes)
 
-    print('/* SPDX-License-Identifier: MIT\n * Unicode %s. Made by scripts/gen_unicode.py, not by hand. */\n/* clang-format off */' % VERSION)
+    print('/* SPDX-License-Identifier: MIT\n'
+          ' * Unicode %s. Made by scripts/gen_unicode.py, not by hand. */\n/* clang-format off */' % VERSION)
     array('first code point << 2 | class, of every run of one class: 0 other, 1 letter, 2 number, 3 white space.',
           'uint32_t class_runs', [f << 2 | v for f, v in classes], '0x%x', 12)
     array('first code point << 9 | careful << 8 | canonical combining class, of every run.',
