@@ -68,7 +68,7 @@ static qw_status add_source(qw_loader *l, qw_source_kind kind, bool optional, qw
 
 qw_status qw_load_ask(qw_loader *l, qw_source_kind kind, const char *name, bool optional, qw_error *err)
 {
-    qw_source *s;
+    qw_source *s = NULL;
 
     QW_TRY(add_source(l, kind, optional, &s, err));
     QW_TRY(qw_buf_append(&s->name, l->sources[0].name.bytes, l->folder_n, err));
@@ -87,7 +87,7 @@ static qw_source_kind kind_of(qw_text name)
 /* All shards of a set, in order, whichever was given: the first one holds the metadata. */
 static qw_status ask_shards(qw_loader *l, qw_text name, size_t stem_n, int64_t count, qw_error *err)
 {
-    qw_source *s;
+    qw_source *s = NULL;
 
     if (count > MAX_SHARDS)
         return qw_fail(err, QW_ERR_FORMAT, "a set of %lld files, at most %d are read", (long long)count, MAX_SHARDS);
@@ -105,7 +105,7 @@ qw_status qw_load_ask_main(qw_loader *l, qw_text name, qw_error *err)
 {
     int64_t no, count;
     size_t stem_n;
-    qw_source *s;
+    qw_source *s = NULL;
 
     if (!name.n || memchr(name.bytes, 0, name.n)) return qw_fail(err, QW_ERR_USAGE, "the main file needs a name");
     for (size_t i = 0; i < name.n; i++)

@@ -205,6 +205,7 @@ async function exact({ Engine, counter, folder, tiny }) {
   if (tiny) await take('tiny', tiny, null, VARIANTS.gguf);
 }
 
+/** @type {Record<string, [proof: string, part: (options: any) => Promise<void>]>} */
 const PARTS = {
   tokenizer: ['tokenizer/encode.jsonl', tokenizer],
   checkpoints: ['checkpoints', checkpoints],
