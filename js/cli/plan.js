@@ -25,7 +25,7 @@ export async function run(args) {
     return 0;
   }
   const rows = [
-    ['to download', megabytes(plan.downloadBytes)],
+    ['to fetch', megabytes(plan.downloadBytes)],
     ['on this device', megabytes(plan.cachedBytes)],
     ['weights in memory', megabytes(plan.weightBytes)],
     ['KV cache', megabytes(plan.kvBytes)],

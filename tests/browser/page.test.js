@@ -185,6 +185,50 @@ test('a file that is dropped is loaded', async () => {
   await tab.close();
 });
 
+test('a model that was loaded before comes from this device where its server cannot be reached or is not itself', async () => {
+  let state = 'as it is';
+  const changing = await serveSite({
+    intercept(request, response) {
+      if (state === 'as it is' || !request.url.includes('?kept')) return false;
+      if (state === 'gone') request.socket.destroy();
+      else response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><p>Please log in');
+      return true;
+    },
+  });
+  const tab = await openTab(browser, changing.url, { expectErrors: true });
+  const load = async (context) => {
+    await tab.page.evaluate(() => (document.getElementById('choice').open = true));
+    await tab.page.fill('#url', '/models/austen-tiny-q8_0.gguf?kept');
+    await tab.page.fill('#contextLength', String(context));
+    await tab.page.press('#url', 'Enter');
+  };
+  const loaded = (context) =>
+    tab.page.waitForFunction(
+      (state) => document.getElementById('model-state').textContent.includes(state),
+      `context of ${context} tokens`,
+      { timeout: 10_000 },
+    );
+  await modelReady(tab.page);
+  await load(256);
+  await tab.page.click('#offer-accept');
+  await loaded(256);
+  for (const [next, context] of [
+    ['gone', 128],
+    ['a portal', 64],
+  ]) {
+    state = next;
+    await tab.page.reload();
+    await modelReady(tab.page);
+    await load(context);
+    await loaded(context);
+    assert.equal(await tab.page.isVisible('#offer'), false, next);
+    await set(tab.page, { temperature: 0, max_new_tokens: 24 });
+    assert.equal(await ask(tab.page, PROMPT), PROMPT + greedy, next);
+  }
+  await tab.close();
+  await changing.close();
+});
+
 test('a load that the browser did not survive is spoken of at the next visit, once', async () => {
   const tab = await openDemo();
   await tab.page.evaluate(() => localStorage.setItem('qwen2-demo-unfinished-load', 'big.gguf'));
