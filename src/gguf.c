@@ -6,6 +6,7 @@
 #include "alloc.h"
 #include "show.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -23,18 +24,14 @@ typedef struct reader {
     uint64_t at;    /* offset in the file */
     uint64_t rest;  /* bytes that must follow what is being read, at least */
     uint64_t need;  /* the header goes on: bytes to come back with */
-    char about[64]; /* what is being read */
+    char about[96]; /* what is being read */
 } reader;
 
-static const char *about(reader *r, const char *what, qw_text name)
+static void about(reader *r, const char *what, qw_text name)
 {
     char shown[64];
 
-    qw_show(shown, (qw_text){name.bytes, name.n < 40 ? name.n : 40});
-    r->about[0] = 0;
-    strncat(r->about, what, 20);
-    strncat(r->about, shown, sizeof r->about - 1 - strlen(r->about));
-    return r->about;
+    snprintf(r->about, sizeof r->about, "%s%s", what, qw_show(shown, name));
 }
 
 /* The header ends the file, or lies: n bytes do not fit between here and the end. */
