@@ -127,13 +127,15 @@ static size_t space_after(qw_text text, size_t at)
 }
 
 /* The next token of set at or after *at, or NULL; *at is its place. A control token that is not wanted is passed over as a
- * whole, as the reference does; one whose place is blocked hides nothing that begins inside it. */
+ * whole, as the reference does; a token whose place is blocked hides nothing that begins inside it. */
 static const qw_added *next_added(encoder *e, const qw_added_set *set, qw_text text, size_t *at)
 {
     while (*at < text.n) {
         const qw_added *found = qw_added_find(set, text, *at);
-        if (found && (!found->control || (e->options.parse_special && !is_blocked(e, *at)))) return found;
-        *at += found && !e->options.parse_special ? found->text.n : 1;
+        bool blocked = found && set == &e->t->raw && is_blocked(e, *at);
+
+        if (found && !blocked && (!found->control || e->options.parse_special)) return found;
+        *at += found && !blocked && !e->options.parse_special ? found->text.n : 1;
     }
     return NULL;
 }

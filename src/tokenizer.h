@@ -55,7 +55,7 @@ qw_token_type qw_tokenizer_type(const qw_tokenizer *t, int32_t id);
 /* The raw bytes that the token stands for (an added token's text), borrowed from t; empty for unused and unknown ids. */
 qw_text qw_tokenizer_token_bytes(const qw_tokenizer *t, int32_t id);
 
-/* blocked: ascending byte offsets at which no control token may start (text of a visitor), or NULL. */
+/* blocked: ascending byte offsets at which no added token may start (text of a visitor), or NULL. */
 typedef struct qw_encode_options {
     bool parse_special; /* control tokens' text becomes their id; user-defined tokens always do */
     const int32_t *blocked;
