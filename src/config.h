@@ -12,18 +12,18 @@ enum { QW_LAYERS_MAX = 512 };
 
 typedef struct qw_config {
     int32_t n_layer, dim, n_head, n_kv_head, head_dim, ffn_dim;
-    int32_t n_vocab;        /* rows of the embedding and of the logits; may exceed the tokenizer's ids */
-    int32_t n_ctx_train;    /* the model's own limit of positions */
+    int32_t n_vocab;     /* rows of the embedding and of the logits; may exceed the tokenizer's ids */
+    int32_t n_ctx_train; /* the model's own limit of positions */
     float rms_eps;
     double rope_theta;
     bool yarn;
     double yarn_factor, yarn_beta_fast, yarn_beta_slow;
-    double yarn_attention_factor;              /* 0: 0.1 ln(factor) + 1 */
+    double yarn_attention_factor; /* 0: 0.1 ln(factor) + 1 */
     int32_t yarn_original_ctx;
-    bool yarn_truncate;                        /* correction range rounded outwards (default) */
-    int32_t sliding_window;                    /* keys that a sliding layer sees, the query's own included; 0: none slides */
-    bool sliding[QW_LAYERS_MAX];               /* by layer */
-    bool tied;                                 /* what the config says; the tensors present decide with it */
+    bool yarn_truncate;          /* correction range rounded outwards (default) */
+    int32_t sliding_window;      /* keys that a sliding layer sees, the query's own included; 0: none slides */
+    bool sliding[QW_LAYERS_MAX]; /* by layer */
+    bool tied;                   /* what the config says; the tensors present decide with it */
 } qw_config;
 
 /* Checks every field against its range and the fields against each other (n_head a multiple of n_kv_head, head_dim even

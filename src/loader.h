@@ -24,7 +24,7 @@ typedef struct qw_want {
     uint64_t offset;  /* READ: the range wanted, and where its first byte goes */
     size_t bytes;
     uint8_t *dst;
-    bool weights;     /* READ: headers and small files are all in; this is tensor data */
+    bool weights; /* READ: headers and small files are all in; this is tensor data */
 } qw_want;
 
 typedef struct qw_load_options {
