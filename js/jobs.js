@@ -3,10 +3,10 @@
 import { abortedError, messageOf, QwenError } from './errors.js';
 import { turn } from './turn.js';
 
-/** A step should end within this time. */
-const STEP_MS = 80;
-const FIRST_CHUNK = 16;
-const MAX_CHUNK = 128;
+/** A step should end within this time, and be no shorter than it need be: small chunks cost more for each token. */
+const STEP_MS = { most: 100, least: 70 };
+/** Tokens of a step. Fewer than the tile of the kernels would save hardly any time. */
+const CHUNK = { first: 16, least: 4, most: 128, unit: 4 };
 /** Text is tokenised in pieces of about this size where it can be cut. */
 const PIECE_CHARS = 1 << 16;
 
@@ -24,7 +24,7 @@ export class Jobs {
   #wasm;
   #vocabSize;
   /** Tokens of a step: of a prompt, and of forward(), where each may cost its logits. */
-  #chunk = { prompt: FIRST_CHUNK, forward: FIRST_CHUNK };
+  #chunk = { prompt: CHUNK.first, forward: CHUNK.first };
 
   /**
    * @param {import('./wasm.js').Wasm} wasm
@@ -201,9 +201,11 @@ export class Jobs {
    */
   #adapt(kind, ms, last) {
     const now = this.#chunk[kind];
-    const next = Math.floor((now * STEP_MS) / Math.max(ms, 0.1));
-    if (last && next >= now) return;
-    this.#chunk[kind] = Math.max(1, Math.min(next, now * 2, MAX_CHUNK));
+    let next = now;
+    if (ms > STEP_MS.most) next = Math.min((now * STEP_MS.most) / ms, now - CHUNK.unit);
+    else if (ms < STEP_MS.least && !last) next = now + Math.max(CHUNK.unit, now / 2);
+    const whole = Math.floor(next / CHUNK.unit) * CHUNK.unit;
+    this.#chunk[kind] = Math.max(CHUNK.least, Math.min(whole, CHUNK.most));
   }
 }
 
@@ -272,15 +274,16 @@ function joined(parts) {
 }
 
 /**
- * Cuts a long text where the tokenizer's split rule and its normal form always have a boundary: between a line end and a
- * letter or digit of ASCII. Text without such a place stays whole.
+ * Cuts a long text where the tokenizer's split rule and its normal form always have a boundary: in ASCII, between a line end
+ * and a letter or digit, and between a letter or digit and a blank with a letter behind it. Text without such a place stays
+ * whole.
  * @param {string} text
  */
 function cut(text) {
   const pieces = [];
   let from = 0;
   while (text.length - from > PIECE_CHARS) {
-    const boundary = /\n(?=[0-9A-Za-z])/g;
+    const boundary = /\n(?=[0-9A-Za-z])|[0-9A-Za-z](?= [A-Za-z])/g;
     boundary.lastIndex = from + PIECE_CHARS;
     if (!boundary.test(text)) break;
     pieces.push(text.slice(from, boundary.lastIndex));

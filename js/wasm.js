@@ -42,7 +42,7 @@ const INITIAL_BYTES = 2 << 20;
 const STACK_BYTES = 256 << 10;
 const THREAD_BYTES = (128 << 10) + (16 << 10);
 /** Static data, and room for what is passed in and out of a call. */
-const RUNTIME_BYTES = (1 << 20) + (512 << 10);
+const RUNTIME_BYTES = 4 << 20;
 /** The struct of 8 doubles that wants, scores and outputs are written to. */
 const SLOTS = 8;
 

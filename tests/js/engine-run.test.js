@@ -64,10 +64,32 @@ test('a long text, tokenised in pieces, has the ids of the whole', async () => {
   const whole = await engine.tokenize(lines.join(''));
   assert.equal(await engine.detokenize(whole), lines.join(''));
   const byLine = [];
-  // A line end and a letter after it are always a boundary.
+  // A line end and a letter after it are always a boundary, and each of these texts is short enough to stay whole.
   for (let at = 0; at < lines.length; at += 500)
     byLine.push(...(await engine.tokenize(lines.slice(at, at + 500).join(''))));
   assert.deepEqual([...whole], byLine);
+
+  const sentence = [...(await engine.tokenize(' She walked to the village'))];
+  const [first, ...rest] = new Array(40_000).fill(' She walked to the village');
+  const megabyte = await engine.tokenize([first, ...rest].join(''));
+  assert.equal(megabyte.length, 40_000 * sentence.length);
+  assert.ok(megabyte.every((id, i) => id === sentence[i % sentence.length]));
+});
+
+test('one unbroken run of letters, blanks or ideographs takes time in proportion', async () => {
+  for (const unit of ['a', '_', '\n', ' ', '你']) {
+    const timed = async (n) => {
+      const text = unit.repeat(n);
+      const started = performance.now();
+      const ids = await engine.tokenize(text);
+      const ms = performance.now() - started;
+      assert.equal(await engine.detokenize(ids), text);
+      return ms;
+    };
+    await timed(1000);
+    const ms = await timed(50_000);
+    assert.ok(ms < 1000, `${JSON.stringify(unit)} x 50000: ${ms} ms`);
+  }
 });
 
 test('NUL and lone surrogates in text do no harm', async () => {
