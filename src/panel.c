@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Rows of a file to panels, and back for the embedding and the scalar specification. Runs once per load: plain loops.
- * layout.h says where a code goes. */
+ * Rows of a file to panels, and back for the embedding and the scalar specification. layout.h says where a code goes. */
 #include "panel.h"
 
 #include "layout.h"
 #include "quant.h"
+#include "simd.h"
 
 #include <string.h>
 
@@ -28,12 +28,17 @@ static bool is_float(qw_layout_traits t)
     return t.blocks == 0;
 }
 
+/* Float panels end on a vector, so that each begins on one. */
+static size_t float_panel_bytes(qw_layout_traits t, int32_t cols)
+{
+    return ((size_t)cols * (size_t)t.bits / 8 * QW_PANEL_ROWS + 15) & ~(size_t)15;
+}
+
 size_t qw_panel_bytes(qw_layout layout, int32_t cols)
 {
     qw_layout_traits t = qw_layout_traits_of(layout);
 
-    /* Float panels end on a vector, so that each begins on one. */
-    if (is_float(t)) return ((size_t)cols * (size_t)t.bits / 8 * QW_PANEL_ROWS + 15) & ~(size_t)15;
+    if (is_float(t)) return float_panel_bytes(t, cols);
     return ((size_t)cols + (size_t)t.blocks * QW_BLOCK - 1) / ((size_t)t.blocks * QW_BLOCK) *
            (size_t)qw_layout_unit_bytes(t);
 }
@@ -78,18 +83,6 @@ static int32_t fields_of(field out[3], int32_t bits, int32_t chunk)
     }
 }
 
-static void put_code(uint8_t *codes, int32_t bits, int32_t col, int32_t r, int32_t code)
-{
-    field f[3];
-    int32_t n = fields_of(f, bits, col / 4);
-
-    for (int32_t i = 0; i < n; i++) {
-        uint8_t *byte = codes + f[i].vector * 16 + r * 4 + col % 4;
-        *byte = (uint8_t)(*byte | (code & ((1 << f[i].bits) - 1)) << f[i].shift);
-        code >>= f[i].bits;
-    }
-}
-
 static int32_t get_code(const uint8_t *codes, int32_t bits, int32_t col, int32_t r)
 {
     field f[3];
@@ -101,11 +94,6 @@ static int32_t get_code(const uint8_t *codes, int32_t bits, int32_t col, int32_t
         at += f[i].bits;
     }
     return bits == 8 ? (int8_t)code : code;
-}
-
-static void put_f32(uint8_t *p, float x)
-{
-    memcpy(p, &x, sizeof x);
 }
 
 static float get_f32(const uint8_t *p)
@@ -135,73 +123,100 @@ static void put_subscales(uint8_t *at, qw_layout_traits t, const qw_codes *c, in
     }
 }
 
-/* A block of the file is a unit of the panel, for every pair of type and layout there is. */
-static void pack_unit(uint8_t *unit, qw_layout_traits t, const uint8_t *block, int32_t r)
+/* Bits from..from+n-1 of each byte of c, moved to bit `to`. */
+static qw_v128 moved(qw_v128 c, unsigned from, unsigned n, unsigned to)
 {
-    qw_codes c;
-
-    qw_quant_decode(&c, block, t.type);
-    put_f32(unit + r * 4, c.d);
-    if (t.has_min) put_f32(unit + 16 + r * 4, c.dmin);
-    if (t.blocks == 8) put_subscales(unit + subscales_at(t), t, &c, r);
-    for (int32_t i = 0; i < t.blocks * QW_BLOCK; i++)
-        put_code(unit + t.header + i / QW_BLOCK * t.bits * 16, t.bits, i % QW_BLOCK, r, c.q[i]);
+    return qw_i16x8_shl(qw_and(qw_u16x8_shr(c, from), qw_i8x16_splat((int8_t)((1 << n) - 1))), to);
 }
 
-static void pack_floats(uint8_t *panel, qw_layout_traits t, const uint8_t *src, int32_t r, int32_t cols)
+/* The codes of 32 columns, chunk k in c[k], to `bits` vectors. */
+static void put_codes(uint8_t *out, int32_t bits, qw_v128 c[8])
 {
-    size_t size = (size_t)t.bits / 8;
-
-    for (int32_t i = 0; i < cols; i++)
-        memcpy(panel + ((size_t)i * QW_PANEL_ROWS + (size_t)r) * size, src + (size_t)i * size, size);
-}
-
-/* A row of any type, a block at a time, to float32. */
-static void pack_widened(uint8_t *panel, const uint8_t *src, qw_dtype type, int32_t r, int32_t cols)
-{
-    int32_t block = qw_dtype_block(type);
-    float x[256]; /* the largest block */
-
-    for (int32_t at = 0; at < cols; at += block, src += qw_dtype_block_bytes(type)) {
-        qw_dequantize(x, src, type, block);
-        for (int32_t i = 0; i < block; i++)
-            put_f32(panel + ((size_t)(at + i) * QW_PANEL_ROWS + (size_t)r) * sizeof *x, x[i]);
+    if (bits == 4)
+        for (int k = 0; k < 4; k++) c[k] = qw_or(c[k], moved(c[k + 4], 0, 4, 4));
+    if (bits == 5) {
+        for (int k = 0; k < 3; k++) c[k] = qw_or(c[k], moved(c[k + 5], 0, 3, 5));
+        c[3] = qw_or(c[3], qw_or(moved(c[5], 3, 2, 6), moved(c[6], 3, 1, 5)));
+        c[4] = qw_or(c[4], qw_or(moved(c[7], 3, 2, 6), moved(c[6], 4, 1, 5)));
     }
+    if (bits == 6)
+        for (unsigned k = 0; k < 6; k++) c[k] = qw_or(c[k], moved(c[6 + k / 3], k % 3 * 2, 2, 6));
+    for (int32_t k = 0; k < bits; k++) qw_store(out + 16 * k, c[k]);
+}
+
+/* 16 bytes of each of four rows become four chunks. */
+static void interleave(qw_v128 out[4], const qw_codes rows[4], int32_t at)
+{
+    qw_v128 a = qw_load(rows[0].q + at), b = qw_load(rows[1].q + at), c = qw_load(rows[2].q + at),
+            d = qw_load(rows[3].q + at);
+    qw_v128 ab = qw_i32x4_zip_low(a, b), cd = qw_i32x4_zip_low(c, d);
+    qw_v128 ab2 = qw_i32x4_zip_high(a, b), cd2 = qw_i32x4_zip_high(c, d);
+
+    out[0] = qw_i64x2_low(ab, cd);
+    out[1] = qw_i64x2_high(ab, cd);
+    out[2] = qw_i64x2_low(ab2, cd2);
+    out[3] = qw_i64x2_high(ab2, cd2);
+}
+
+/* A block of the file is a unit of the panel, for every pair of type and layout there is. */
+static void put_unit(uint8_t *unit, qw_layout_traits t, const qw_codes rows[4])
+{
+    for (int32_t r = 0; r < 4; r++) {
+        memcpy(unit + r * 4, &rows[r].d, 4);
+        if (t.has_min) memcpy(unit + 16 + r * 4, &rows[r].dmin, 4);
+        if (t.blocks == 8) put_subscales(unit + subscales_at(t), t, &rows[r], r);
+    }
+    for (int32_t b = 0; b < t.blocks; b++) {
+        qw_v128 c[8];
+        interleave(c, rows, b * QW_BLOCK);
+        interleave(c + 4, rows, b * QW_BLOCK + 16);
+        put_codes(unit + t.header + b * t.bits * 16, t.bits, c);
+    }
+}
+
+/* Elements of `size` bytes, a constant at each call. */
+QW_SIMD_INLINE void pack_elements(uint8_t *panel, const uint8_t *src, size_t size, int32_t n_rows, int32_t cols)
+{
+    for (int32_t r = 0; r < n_rows; r++)
+        for (size_t i = 0; i < (size_t)cols; i++, src += size)
+            memcpy(panel + (i * QW_PANEL_ROWS + (size_t)r) * size, src, size);
+}
+
+static void pack_floats(uint8_t *panel, qw_layout_traits t, const uint8_t *src, int32_t n_rows, int32_t cols)
+{
+    memset(panel, 0, float_panel_bytes(t, cols));
+    if (t.bits == 32) pack_elements(panel, src, 4, n_rows, cols);
+    else pack_elements(panel, src, 2, n_rows, cols);
 }
 
 /* 32 columns of a float row become a block of the file type that the layout stands for; columns past the end are zeros. */
-static void pack_quantised(uint8_t *panel, qw_layout_traits t, const uint8_t *src, qw_dtype type, int32_t r,
-                           int32_t cols)
+static void quantise(qw_codes *out, qw_layout_traits t, const uint8_t *row, qw_dtype type, int32_t left)
 {
-    size_t size = qw_dtype_block_bytes(type);
+    float x[QW_BLOCK] = {0};
     uint8_t block[34];
 
-    for (int32_t at = 0; at < cols; at += QW_BLOCK) {
-        float x[QW_BLOCK] = {0};
-        qw_dequantize(x, src + (size_t)at * size, type, cols - at < QW_BLOCK ? cols - at : QW_BLOCK);
-        qw_quant_encode(block, x, t.type);
-        pack_unit(panel + (size_t)(at / QW_BLOCK) * (size_t)qw_layout_unit_bytes(t), t, block, r);
-    }
+    qw_dequantize(x, row, type, left < QW_BLOCK ? left : QW_BLOCK);
+    qw_quant_encode(block, x, t.type);
+    qw_quant_decode(out, block, t.type);
 }
 
 void qw_panel_pack(uint8_t *panel, qw_layout layout, const uint8_t *src, qw_dtype type, int32_t n_rows, int32_t cols)
 {
     qw_layout_traits t = qw_layout_traits_of(layout);
     size_t row_bytes = qw_dtype_row_bytes(type, cols);
+    qw_codes rows[QW_PANEL_ROWS] = {{0}};
 
-    memset(panel, 0, qw_panel_bytes(layout, cols));
-    for (int32_t r = 0; r < n_rows; r++, src += row_bytes) {
-        if (is_float(t) && type != t.type) {
-            pack_widened(panel, src, type, r, cols);
-        } else if (is_float(t)) {
-            pack_floats(panel, t, src, r, cols);
-        } else if (type != t.type) {
-            pack_quantised(panel, t, src, type, r, cols);
-        } else {
-            for (int32_t u = 0; u < cols / (t.blocks * QW_BLOCK); u++)
-                pack_unit(panel + (size_t)u * (size_t)qw_layout_unit_bytes(t), t,
-                          src + (size_t)u * qw_dtype_block_bytes(type), r);
+    if (is_float(t)) {
+        pack_floats(panel, t, src, n_rows, cols);
+        return;
+    }
+    for (int32_t at = 0; at < cols; at += t.blocks * QW_BLOCK, panel += qw_layout_unit_bytes(t)) {
+        for (int32_t r = 0; r < n_rows; r++) {
+            const uint8_t *from = src + (size_t)r * row_bytes + qw_dtype_row_bytes(type, at);
+            if (type == t.type) qw_quant_decode(&rows[r], from, type);
+            else quantise(&rows[r], t, from, type, cols - at);
         }
+        put_unit(panel, t, rows);
     }
 }
 

@@ -2,6 +2,8 @@
  * Decoders of the file formats' blocks, the dequantisation built on them, and the two encoders for float checkpoints. */
 #include "quant.h"
 
+#include "simd.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -38,42 +40,51 @@ qw_quant_traits qw_quant_traits_of(qw_dtype type)
     }
 }
 
-/* q4_0, q4_1, q5_0, q5_1: weight j in the low nibbles, j + 16 in the high ones; bit j of `high` is weight j's fifth bit. */
-static void nibbles(qw_codes *out, const uint8_t *qs, uint32_t high)
+/* The bits `shift` and up of each byte, as many as mask has. */
+static qw_v128 bits(qw_v128 v, unsigned shift, int mask)
 {
-    for (int j = 0; j < 16; j++) {
-        out->q[j] = (int16_t)((qs[j] & 15) | (int)(high >> j & 1) << 4);
-        out->q[j + 16] = (int16_t)(qs[j] >> 4 | (int)(high >> (j + 16) & 1) << 4);
-    }
+    return qw_and(qw_u16x8_shr(v, shift), qw_i8x16_splat((int8_t)mask));
+}
+
+/* 2^shift times that. */
+static qw_v128 bits_at(qw_v128 v, unsigned from, int mask, unsigned to)
+{
+    return qw_i16x8_shl(bits(v, from, mask), to);
+}
+
+/* Byte j is 16 where bit j is set. */
+static qw_v128 spread16(uint32_t sixteen)
+{
+    static const uint8_t single[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    uint64_t both[2] = {(sixteen & 255) * 0x0101010101010101u, (sixteen >> 8 & 255) * 0x0101010101010101u};
+    qw_v128 unset = qw_i8x16_eq(qw_and(qw_load(both), qw_load(single)), qw_zero());
+
+    return qw_andnot(qw_i8x16_splat(16), unset);
 }
 
 static void decode_q2_k(qw_codes *out, const uint8_t *block)
 {
-    const uint8_t *qs = block + 16;
-
     out->d = half(block + 80);
     out->dmin = -half(block + 82);
-    for (int i = 0; i < 256; i++) out->q[i] = qs[i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2) & 3;
-    for (int g = 0; g < 16; g++) {
-        out->scale[g] = block[g] & 15;
-        out->min[g] = block[g] >> 4;
-    }
+    for (unsigned i = 0; i < 16; i++)
+        qw_store(out->q + 16 * i, bits(qw_load(block + 16 + i / 8 * 32 + i % 2 * 16), i / 2 % 4 * 2, 3));
+    qw_store(out->scale, bits(qw_load(block), 0, 15));
+    qw_store(out->min, bits(qw_load(block), 4, 15));
 }
 
 static void decode_q3_k(qw_codes *out, const uint8_t *block)
 {
-    const uint8_t *qs = block + 32, *scales = block + 96;
+    const uint8_t *scales = block + 96;
 
     out->d = half(block + 108);
-    for (int i = 0; i < 256; i++) {
-        int low = qs[i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2) & 3;
-        int high = block[i % 32] >> (i / 32) & 1;
-        out->q[i] = (int16_t)(low | high << 2);
+    for (unsigned i = 0; i < 16; i++) {
+        qw_v128 low = bits(qw_load(block + 32 + i / 8 * 32 + i % 2 * 16), i / 2 % 4 * 2, 3);
+        qw_store(out->q + 16 * i, qw_or(low, bits_at(qw_load(block + i % 2 * 16), i / 2, 1, 2)));
     }
     for (int g = 0; g < 16; g++) {
         int low = g < 8 ? scales[g] & 15 : scales[g - 8] >> 4;
         int high = scales[8 + g % 4] >> (g / 4 * 2) & 3;
-        out->scale[g] = (int16_t)((low | high << 4) - 32);
+        out->scale[g] = (int8_t)((low | high << 4) - 32);
     }
 }
 
@@ -88,56 +99,55 @@ static void scales_k4(qw_codes *out, const uint8_t *block)
     for (int g = 0; g < 4; g++) {
         out->scale[g] = s[g] & 63;
         out->min[g] = s[g + 4] & 63;
-        out->scale[g + 4] = (int16_t)((s[g + 8] & 15) | s[g] >> 6 << 4);
-        out->min[g + 4] = (int16_t)(s[g + 8] >> 4 | s[g + 4] >> 6 << 4);
+        out->scale[g + 4] = (int8_t)((s[g + 8] & 15) | s[g] >> 6 << 4);
+        out->min[g + 4] = (int8_t)(s[g + 8] >> 4 | s[g + 4] >> 6 << 4);
     }
 }
 
 static void decode_q4_k(qw_codes *out, const uint8_t *block)
 {
     scales_k4(out, block);
-    for (int i = 0; i < 256; i++) out->q[i] = block[16 + i / 64 * 32 + i % 32] >> (i / 32 % 2 * 4) & 15;
+    for (unsigned i = 0; i < 16; i++)
+        qw_store(out->q + 16 * i, bits(qw_load(block + 16 + i / 4 * 32 + i % 2 * 16), i / 2 % 2 * 4, 15));
 }
 
 static void decode_q5_k(qw_codes *out, const uint8_t *block)
 {
     scales_k4(out, block);
-    for (int i = 0; i < 256; i++) {
-        int low = block[48 + i / 64 * 32 + i % 32] >> (i / 32 % 2 * 4) & 15;
-        out->q[i] = (int16_t)(low | (block[16 + i % 32] >> (i / 32) & 1) << 4);
+    for (unsigned i = 0; i < 16; i++) {
+        qw_v128 low = bits(qw_load(block + 48 + i / 4 * 32 + i % 2 * 16), i / 2 % 2 * 4, 15);
+        qw_store(out->q + 16 * i, qw_or(low, bits_at(qw_load(block + 16 + i % 2 * 16), i / 2, 1, 4)));
     }
 }
 
 static void decode_q6_k(qw_codes *out, const uint8_t *block)
 {
     out->d = half(block + 208);
-    for (int i = 0; i < 256; i++) {
-        int low = block[i / 128 * 64 + i % 64] >> (i / 64 % 2 * 4) & 15;
-        int high = block[128 + i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2) & 3;
-        out->q[i] = (int16_t)(low | high << 4);
+    for (unsigned i = 0; i < 16; i++) {
+        qw_v128 low = bits(qw_load(block + i / 8 * 64 + i % 4 * 16), i / 4 % 2 * 4, 15);
+        qw_v128 high = qw_load(block + 128 + i / 8 * 32 + i % 2 * 16);
+        qw_store(out->q + 16 * i, qw_or(low, bits_at(high, i / 2 % 4 * 2, 3, 4)));
     }
-    for (int g = 0; g < 16; g++) out->scale[g] = (int8_t)block[192 + g];
+    memcpy(out->scale, block + 192, 16);
 }
 
+/* q4_0, q4_1, q5_0, q5_1: weight j in the low nibbles, j + 16 in the high ones; bit j of a 32-bit number before them is
+ * weight j's fifth bit. */
 static void decode_32(qw_codes *out, const uint8_t *block, qw_dtype type)
 {
-    bool five = type == QW_Q5_0 || type == QW_Q5_1;
-    const uint8_t *p = block + 2;
-    uint32_t high = 0;
+    bool has_min = type == QW_Q4_1 || type == QW_Q5_1, five = type == QW_Q5_0 || type == QW_Q5_1;
+    const uint8_t *high = block + (has_min ? 4 : 2), *codes = high + (five ? 4 : 0);
+    qw_v128 v = qw_load(codes);
 
     out->d = half(block);
+    out->dmin = has_min ? half(block + 2) : 0;
     out->scale[0] = out->min[0] = 1;
-    if (type == QW_Q4_1 || type == QW_Q5_1) {
-        out->dmin = half(p);
-        p += 2;
+    if (type == QW_Q8_0) {
+        memcpy(out->q, codes, 32);
+        return;
     }
-    if (five) {
-        high = u16(p) | (uint32_t)u16(p + 2) << 16;
-        p += 4;
-    }
-    if (type == QW_Q8_0)
-        for (int i = 0; i < 32; i++) out->q[i] = (int8_t)p[i];
-    else nibbles(out, p, high);
+    qw_store(out->q, qw_or(bits(v, 0, 15), five ? spread16(u16(high)) : qw_zero()));
+    qw_store(out->q + 16, qw_or(bits(v, 4, 15), five ? spread16(u16(high + 2)) : qw_zero()));
 }
 
 void qw_quant_decode(qw_codes *out, const uint8_t *block, qw_dtype type)
@@ -163,14 +173,13 @@ void qw_quant_decode(qw_codes *out, const uint8_t *block, qw_dtype type)
     }
 }
 
-static float load_float(const uint8_t *p, qw_dtype type)
+/* Four elements at a time where there are four. */
+static void widen(float *out, const uint8_t *p, qw_dtype type, int64_t n)
 {
-    float x;
+    int64_t i = 0;
 
-    if (type == QW_F16) return half(p);
-    if (type == QW_BF16) return qw_bf16_to_f32(u16(p));
-    memcpy(&x, p, sizeof x);
-    return x;
+    for (; i + 4 <= n; i += 4) qw_store(out + i, type == QW_F16 ? qw_load_f16x4(p + 2 * i) : qw_load_bf16x4(p + 2 * i));
+    for (; i < n; i++) out[i] = type == QW_F16 ? half(p + 2 * i) : qw_bf16_to_f32(u16(p + 2 * i));
 }
 
 void qw_dequantize(float *out, const uint8_t *row, qw_dtype type, int64_t cols)
@@ -180,8 +189,8 @@ void qw_dequantize(float *out, const uint8_t *row, qw_dtype type, int64_t cols)
     qw_quant_traits t = qw_quant_traits_of(type);
     qw_codes c;
 
-    if (block == 1)
-        for (int64_t i = 0; i < cols; i++) out[i] = load_float(row + (size_t)i * bytes, type);
+    if (type == QW_F32) memcpy(out, row, (size_t)cols * bytes);
+    else if (block == 1) widen(out, row, type, cols);
     else
         for (int64_t b = 0; b < cols / block; b++) {
             qw_quant_decode(&c, row + (size_t)b * bytes, type);
@@ -192,35 +201,54 @@ void qw_dequantize(float *out, const uint8_t *row, qw_dtype type, int64_t cols)
         }
 }
 
+/* Nearest even codes of x * inverse, |x * inverse| <= 127.5. */
+static void codes_of(int8_t q[32], const float *x, float inverse)
+{
+    for (int i = 0; i < 32; i += 16) {
+        qw_v128 v[4];
+        for (int k = 0; k < 4; k++)
+            v[k] = qw_i32x4_nearest(qw_f32x4_mul(qw_load(x + i + 4 * k), qw_f32x4_splat(inverse)));
+        qw_store(q + i, qw_i8x16_narrow(qw_i16x8_narrow(v[0], v[1]), qw_i16x8_narrow(v[2], v[3])));
+    }
+}
+
+/* The largest and the smallest of 32 floats; false where one is not finite. */
+static bool range_of(float *most, float *least, const float *x)
+{
+    qw_v128 high = qw_load(x), low = high, bad = qw_zero();
+
+    for (int i = 0; i < 32; i += 4) {
+        qw_v128 v = qw_load(x + i);
+        bad = qw_or(bad, qw_i32x4_gt(qw_f32x4_abs(v), qw_i32x4_splat(0x7f7fffff)));
+        high = qw_f32x4_max(high, v);
+        low = qw_f32x4_min(low, v);
+    }
+    *most = qw_f32x4_hmax(high);
+    *least = -qw_f32x4_hmax(qw_f32x4_neg(low));
+    return !qw_any(bad);
+}
+
 void qw_quant_encode(uint8_t *block, const float *x, qw_dtype type)
 {
-    float most = 0, amax = 0, scale;
-    bool finite = true;
-    uint16_t bits;
+    float most, least, scale;
+    bool finite = range_of(&most, &least, x);
+    uint16_t number;
+    int8_t q[32] = {0};
 
-    for (int i = 0; i < 32; i++) {
-        finite = finite && fabsf(x[i]) <= 3.4028235e38f;
-        if (fabsf(x[i]) > amax) {
-            amax = fabsf(x[i]);
-            most = x[i];
-        }
-    }
-    scale = type == QW_Q8_0 ? amax / 127.0f : most / -8.0f;
-    bits = finite ? qw_f32_to_f16(scale) : 0x7e00;
-    /* Scales that float16 makes zero hold nothing; those beyond its range are the infinity that the logits will report. */
-    if (!finite || !(bits & 0x7fff)) scale = 0;
-    block[0] = (uint8_t)bits;
-    block[1] = (uint8_t)(bits >> 8);
-    for (int i = 0; i < (type == QW_Q8_0 ? 32 : 16); i++) {
-        float inverse = scale != 0 ? 1.0f / scale : 0;
-        int a = finite ? (int)rintf(x[i] * inverse) : 0;
-        int b = finite && type == QW_Q4_0 ? (int)rintf(x[i + 16] * inverse) : 0;
-        if (type == QW_Q8_0) {
-            block[2 + i] = (uint8_t)(int8_t)a;
-        } else {
-            a = a + 8 > 15 ? 15 : a + 8;
-            b = b + 8 > 15 ? 15 : b + 8;
-            block[2 + i] = (uint8_t)(a | b << 4);
-        }
+    if (type == QW_Q8_0) scale = (most > -least ? most : -least) / 127.0f;
+    else scale = (most >= -least ? most : least) / -8.0f;
+    number = finite ? qw_f32_to_f16(scale) : 0x7e00;
+    /* A scale that float16 makes zero holds nothing; one beyond its range is the infinity that the logits will report. */
+    if (finite && (number & 0x7fff)) codes_of(q, x, 1.0f / scale);
+    block[0] = (uint8_t)number;
+    block[1] = (uint8_t)(number >> 8);
+    if (type == QW_Q8_0) {
+        memcpy(block + 2, q, 32);
+    } else {
+        qw_v128 low = qw_i8x16_add(qw_load(q), qw_i8x16_splat(8)),
+                high = qw_i8x16_add(qw_load(q + 16), qw_i8x16_splat(8));
+        low = qw_i8x16_add(low, qw_i8x16_gt(low, qw_i8x16_splat(15)));
+        high = qw_i8x16_add(high, qw_i8x16_gt(high, qw_i8x16_splat(15)));
+        qw_store(block + 2, qw_or(low, qw_i16x8_shl(high, 4)));
     }
 }

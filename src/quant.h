@@ -12,8 +12,8 @@
  * scale = min = 1. dmin carries its sign: K-quants take their minimum away, q4_1 and q5_1 add it. */
 typedef struct qw_codes {
     float d, dmin;
-    int16_t q[256]; /* 0..2^bits - 1; q8_0: -128..127 */
-    int16_t scale[16], min[16];
+    int8_t q[256]; /* 0..2^bits - 1; q8_0: -128..127 */
+    int8_t scale[16], min[16];
 } qw_codes;
 
 typedef struct qw_quant_traits {
@@ -27,8 +27,8 @@ qw_quant_traits qw_quant_traits_of(qw_dtype type);
 void qw_quant_decode(qw_codes *out, const uint8_t *block, qw_dtype type);
 
 /* 32 floats as a block of q8_0 (34 bytes) or q4_0 (18 bytes): q8_0 has scale amax / 127, q4_0 the value of largest magnitude
- * / -8; the scale is rounded to float16 and the codes, nearest even, are made with the scale before rounding. A block
- * with a value that is not finite gets a NaN scale. */
+ * / -8 (of two of opposite sign the positive one). The scale is rounded to float16; the codes, nearest even, are made with
+ * the scale before rounding. A block with a value that is not finite gets a NaN scale. */
 void qw_quant_encode(uint8_t *block, const float *x, qw_dtype type);
 
 #endif

@@ -145,6 +145,7 @@ QW_SIMD_SHIFT(qw_i16x8_shl, wasm_i16x8_shl)
 QW_SIMD_SHIFT(qw_i16x8_shr, wasm_i16x8_shr)
 QW_SIMD_SHIFT(qw_u16x8_shr, wasm_u16x8_shr)
 QW_SIMD_2(qw_i8x16_add, wasm_i8x16_add)
+QW_SIMD_2(qw_i8x16_eq, wasm_i8x16_eq)
 QW_SIMD_2(qw_i8x16_gt, wasm_i8x16_gt)
 QW_SIMD_2(qw_i8x16_sub, wasm_i8x16_sub)
 

@@ -170,6 +170,8 @@ static void test_small_integer_operations(void)
         EACH(16, r.ub[i] == (uint8_t)(a.ub[i] + b.ub[i]));
         r = out(qw_i8x16_sub(x, y));
         EACH(16, r.ub[i] == (uint8_t)(a.ub[i] - b.ub[i]));
+        r = out(qw_i8x16_eq(qw_and(x, qw_i8x16_splat(3)), qw_and(y, qw_i8x16_splat(3))));
+        EACH(16, r.b[i] == -((a.b[i] & 3) == (b.b[i] & 3)));
         r = out(qw_i8x16_gt(x, y));
         EACH(16, r.b[i] == -(a.b[i] > b.b[i]));
         r = out(qw_i16x8_extend_low_i8x16(x));
