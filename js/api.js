@@ -2,7 +2,7 @@
 import { modelCacheOver } from './cache.js';
 import { Connection } from './connection.js';
 import { capabilitiesOf, chooseBuild, requireSimd } from './env.js';
-import { orAborted, QwenError } from './errors.js';
+import { orAborted, qwenError } from './errors.js';
 import { ENGINE_WORKER } from './protocol.js';
 
 /** @param {import('./env.js').Host} host */
@@ -25,7 +25,7 @@ export function functionsFor(host) {
       try {
         return await orAborted(connection.request('selftest', { wasm }).done, signal);
       } finally {
-        connection.close(new QwenError('closed', 'the self-test has ended'));
+        connection.close(qwenError('closed', 'the self-test has ended'));
       }
     },
   };

@@ -1,6 +1,6 @@
 // A page's side of what env.js calls a Host.
 import { opfsStore } from './cache.js';
-import { QwenError } from './errors.js';
+import { qwenError } from './errors.js';
 
 /** @type {import('./env.js').Host} */
 export const browserHost = {
@@ -8,7 +8,7 @@ export const browserHost = {
 
   startWorker(name, url) {
     if (globalThis.location?.protocol === 'file:') {
-      throw new QwenError('environment', 'a page opened as a file cannot start workers: serve it over http');
+      throw qwenError('environment', 'a page opened as a file cannot start workers: serve it over http');
     }
     // Both are written out, so that bundlers see the file.
     const worker = url ? new Worker(url, { name }) : new Worker(new URL('./worker.js', import.meta.url), { name });

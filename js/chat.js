@@ -1,7 +1,7 @@
 // Messages before and after a template. Marker text (as <|im_start|>) in what people or tools wrote is kept from becoming a
 // marker: before rendering, a character that occurs nowhere is put behind the first character of each such text; where it
 // comes out of the template, no control token may start.
-import { messageOf, QwenError } from './errors.js';
+import { messageOf, qwenError } from './errors.js';
 
 /** @typedef {import('./types.js').Message} Message */
 
@@ -16,12 +16,12 @@ export const CHATML =
  * @returns {Record<string, any>[]}
  */
 export function plainMessages(messages) {
-  if (!Array.isArray(messages)) throw new QwenError('usage', `messages is ${typeof messages}, not an array`);
-  if (messages.length === 0) throw new QwenError('usage', 'the conversation is empty: give at least one message');
+  if (!Array.isArray(messages)) throw qwenError('usage', `messages is ${typeof messages}, not an array`);
+  if (messages.length === 0) throw qwenError('usage', 'the conversation is empty: give at least one message');
   return messages.map((message, i) => {
     if (typeof message !== 'object' || message === null)
-      throw new QwenError('usage', `message ${i} is ${message}, not an object`);
-    if (typeof message.role !== 'string') throw new QwenError('usage', `message ${i} has no role`);
+      throw qwenError('usage', `message ${i} is ${message}, not an object`);
+    if (typeof message.role !== 'string') throw qwenError('usage', `message ${i} has no role`);
     const kept = Object.entries(message).filter(([, value]) => value !== null && value !== undefined);
     return { ...Object.fromEntries(kept), ...textContent(message.content, i) };
   });
@@ -34,14 +34,10 @@ export function plainMessages(messages) {
 function textContent(content, i) {
   if (content === undefined || content === null) return {};
   if (typeof content === 'string') return { content };
-  if (!Array.isArray(content))
-    throw new QwenError('usage', `the content of message ${i} is ${typeof content}, not text`);
+  if (!Array.isArray(content)) throw qwenError('usage', `the content of message ${i} is ${typeof content}, not text`);
   const texts = content.map((part) => {
     if (part?.type === 'text' && typeof part.text === 'string') return part.text;
-    throw new QwenError(
-      'usage',
-      `message ${i} has a part of type ${JSON.stringify(part?.type)}: only text parts are read`,
-    );
+    throw qwenError('usage', `message ${i} has a part of type ${JSON.stringify(part?.type)}: only text parts are read`);
   });
   return { content: texts.join('') };
 }
@@ -92,7 +88,7 @@ function unusedMark(texts) {
   const codes = Array.from({ length: 32 }, (_, i) => String.fromCharCode(0xfdd0 + i));
   const pairs = codes.flatMap((a) => codes.map((b) => a + b));
   const unused = [...codes, ...pairs].find((mark) => !texts.includes(mark) && !texts.includes(escapedMark(mark)));
-  if (!unused) throw new QwenError('usage', 'the messages hold every noncharacter of Unicode: one must be left');
+  if (!unused) throw qwenError('usage', 'the messages hold every noncharacter of Unicode: one must be left');
   return unused;
 }
 
@@ -110,7 +106,7 @@ export function protectMarkers(variables, markers, template) {
   try {
     texts = JSON.stringify(variables);
   } catch (error) {
-    throw new QwenError('usage', `the messages cannot be written as JSON: ${messageOf(error)}`, error);
+    throw qwenError('usage', `the messages cannot be written as JSON: ${messageOf(error)}`, error);
   }
   const mark = unusedMark(texts + template);
   const whole = markers.filter((marker) => marker.length > 1);

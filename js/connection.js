@@ -1,6 +1,6 @@
 // The page's end of a worker: requests by number, their answers, and what happens to them when the worker fails. One that
 // dies rejects all that is pending, and all that comes later, with the same error.
-import { messageOf, QwenError, toQwenError } from './errors.js';
+import { messageOf, QwenError, qwenError, toQwenError } from './errors.js';
 import { errorToPlain, plainToError } from './protocol.js';
 
 /**
@@ -38,7 +38,7 @@ export class Connection {
     try {
       this.#worker = host.startWorker(name, url);
     } catch (error) {
-      throw new QwenError('environment', `the worker cannot be started: ${messageOf(error)}. ${WORKER_HINT}`, error);
+      throw qwenError('environment', `the worker cannot be started: ${messageOf(error)}. ${WORKER_HINT}`, error);
     }
     this.#worker.listen(
       (message) => this.#receive(message),
@@ -72,7 +72,7 @@ export class Connection {
         this.#worker.post({ ...payload, type, id });
       } catch (error) {
         this.#settle(id);
-        reject(new QwenError('usage', `an argument cannot be sent to the worker: ${messageOf(error)}`, error));
+        reject(qwenError('usage', `an argument cannot be sent to the worker: ${messageOf(error)}`, error));
       }
     });
     return { id, done };
@@ -86,14 +86,16 @@ export class Connection {
   /**
    * Ends the worker; what is pending rejects.
    * @param {QwenError} error
+   * @returns {unknown} a promise where the end takes time
    */
   close(error) {
-    if (this.#ended) return;
+    if (this.#ended) return undefined;
     this.#ended = error;
     this.#reading.abort();
-    this.#worker.terminate();
+    const end = this.#worker.terminate();
     for (const { reject } of this.#pending.values()) reject(error);
     this.#pending.clear();
+    return end;
   }
 
   /** @param {number} id */
@@ -137,12 +139,12 @@ export class Connection {
       const bytes = await source.read(offset, length, this.#reading.signal);
       if (!(bytes instanceof Uint8Array) || bytes.length !== length) {
         const found = bytes instanceof Uint8Array ? `${bytes.length} bytes` : Object.prototype.toString.call(bytes);
-        throw new QwenError('usage', `${source.name}: read(${offset}, ${length}) gave ${found}`);
+        throw qwenError('usage', `${source.name}: read(${offset}, ${length}) gave ${found}`);
       }
       this.remark({ type: 'bytes', call, bytes });
     } catch (error) {
       const plain = errorToPlain(
-        error instanceof QwenError ? error : new QwenError('network', `${source.name}: ${messageOf(error)}`, error),
+        error instanceof QwenError ? error : qwenError('network', `${source.name}: ${messageOf(error)}`, error),
       );
       this.remark({ type: 'bytes', call, error: plain });
     }
@@ -150,9 +152,9 @@ export class Connection {
 
   /** @param {Error} error */
   #deathOf(error) {
-    if (this.#ready) return toQwenError(new QwenError('internal', `the worker failed: ${messageOf(error)}`, error));
+    if (this.#ready) return toQwenError(qwenError('internal', `the worker failed: ${messageOf(error)}`, error));
     const where = this.#url ? ` from ${this.#url}` : '';
-    return new QwenError(
+    return qwenError(
       'environment',
       `the worker could not be started${where}: ${messageOf(error)}. ${WORKER_HINT}`,
       error,

@@ -1,6 +1,6 @@
 // An OpenFile whose bytes are also hashed or kept while the engine reads them: every byte from the first to the last passes
 // once, in order; what the engine skips is read for their sake. Where a kept beginning is there already it is read from there.
-import { QwenError } from './errors.js';
+import { qwenError } from './errors.js';
 import { Sha256 } from './sha256.js';
 
 const SCRATCH_BYTES = 256 << 10;
@@ -68,7 +68,7 @@ export class CopyingFile {
     if (found !== (this.#options.expected ?? '')) {
       this.close();
       await this.#options.onBad?.();
-      throw new QwenError('integrity', `${this.name}: SHA-256 ${found}, expected ${this.#options.expected}`);
+      throw qwenError('integrity', `${this.name}: SHA-256 ${found}, expected ${this.#options.expected}`);
     }
     this.#closeTarget();
     if (this.#options.target && !this.#target) return; // keeping was given up

@@ -2,7 +2,7 @@
 // queue; a signal rejects its call at once, and the queue goes on when the worker has come to rest.
 import { Connection } from './connection.js';
 import { chooseBuild, requireSimd } from './env.js';
-import { messageOf, orAborted, QwenError, throwIfAborted, toQwenError } from './errors.js';
+import { messageOf, orAborted, QwenError, qwenError, throwIfAborted, toQwenError } from './errors.js';
 import { forwardRequest } from './forward.js';
 import { cancellable, GenerationRun, packSettings, stoppingRows, wellFormed } from './generation.js';
 import { checkedIds, checkedText, Conversations, isMessages, textPrompts } from './prompts.js';
@@ -223,8 +223,8 @@ export class Engine {
    * @returns {Promise<void>}
    */
   async close() {
-    this.#connection.close(closedError());
     this.#conversations.close(closedError());
+    await this.#connection.close(closedError());
   }
 
   /** @returns {Promise<void>} */
@@ -324,7 +324,7 @@ export class Engine {
         const end = fault ? [] : ask(chunks);
         if (asked) this.#connection.remark({ type: 'verdict', end });
       } catch (error) {
-        fault = new QwenError('usage', `stopping threw: ${messageOf(error)}`, error);
+        fault = qwenError('usage', `stopping threw: ${messageOf(error)}`, error);
         this.#connection.remark({ type: 'cancel', id: request.id, soft: false });
       }
     };
@@ -344,7 +344,7 @@ export class Engine {
   #processorUrl(text) {
     const url = new URL(this.#host.resolveUrl(String(text)));
     if (this.#host.isPage && url.origin !== globalThis.location?.origin) {
-      throw new QwenError(
+      throw qwenError(
         'usage',
         `logits_processor ${url.href} is of another origin than the page: serve it with the page`,
       );
@@ -353,7 +353,7 @@ export class Engine {
   }
 }
 
-const closedError = () => new QwenError('closed', 'the engine was closed');
+const closedError = () => qwenError('closed', 'the engine was closed');
 
 /**
  * A caller's callback must not break the messages that call it: what it throws is reported as any uncaught error.
@@ -385,7 +385,7 @@ function begin(host, source, options) {
   requireSimd();
   for (const key of Object.keys(options)) {
     if (!LOAD_OPTIONS.includes(key))
-      throw new QwenError('usage', `${key} is no load option (known: ${LOAD_OPTIONS.join(', ')})`);
+      throw qwenError('usage', `${key} is no load option (known: ${LOAD_OPTIONS.join(', ')})`);
   }
   const { contextLength, maxRows, kvType, quantize, cache = 'auto', sha256, token, workerUrl } = options;
   const { source: plain, pageFiles } = plainSource(source, host.resolveUrl);
@@ -404,7 +404,7 @@ function begin(host, source, options) {
 function lowerCased(sha256) {
   const check = (/** @type {unknown} */ hash) => {
     if (typeof hash === 'string' && /^[0-9a-f]{64}$/i.test(hash)) return hash.toLowerCase();
-    throw new QwenError('usage', `sha256 is ${JSON.stringify(hash)}, not 64 hexadecimal digits`);
+    throw qwenError('usage', `sha256 is ${JSON.stringify(hash)}, not 64 hexadecimal digits`);
   };
   if (sha256 === undefined) return undefined;
   if (typeof sha256 !== 'object' || sha256 === null) return check(sha256);

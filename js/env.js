@@ -1,5 +1,5 @@
 // What this machine can do, and which build of the engine follows from it.
-import { QwenError } from './errors.js';
+import { qwenError } from './errors.js';
 
 /**
  * What differs between a page and Node, on the side of the caller.
@@ -17,7 +17,7 @@ import { QwenError } from './errors.js';
  * @typedef {object} HostWorker
  * @property {(message: any, transfer?: Transferable[]) => void} post
  * @property {(handle: (message: any) => void, fail: (error: Error) => void) => void} listen
- * @property {() => void} terminate
+ * @property {() => unknown} terminate a promise where it takes time
  * @property {(yes: boolean) => void} hold
  */
 
@@ -82,7 +82,7 @@ const NO_THREADS =
 /** The error of a machine that cannot run any build, before anything is downloaded. */
 export function requireSimd() {
   if (!validates(SIMD_PROBE))
-    throw new QwenError('environment', `The engine needs WebAssembly SIMD (Safari 16.4+). ${NO_SIMD}`);
+    throw qwenError('environment', `The engine needs WebAssembly SIMD (Safari 16.4+). ${NO_SIMD}`);
 }
 
 /**
@@ -104,7 +104,7 @@ export function chooseBuild(options, host) {
   if (forced.build !== null && !forced.build.includes('-threads')) threads = 1;
   const relaxed = forced.build === null ? wantedRelaxed(options.simd) : forced.build.includes('-relaxed');
   const shared = forced.build === null ? threads > 1 : forced.build.includes('-threads');
-  if (shared && !host.canShare()) throw new QwenError('environment', `${options.wasmUrl} has threads. ${NO_THREADS}`);
+  if (shared && !host.canShare()) throw qwenError('environment', `${options.wasmUrl} has threads. ${NO_THREADS}`);
   return { wasm: { urls: forced.urls, threads, shared, relaxed }, notes };
 }
 
@@ -115,17 +115,17 @@ export function chooseBuild(options, host) {
 function wantedThreads(threads, cores) {
   if (threads === undefined || threads === 'auto') return Math.max(1, Math.min(cores, THREADS_AUTO_MAX));
   if (Number.isInteger(threads) && threads >= 1 && threads <= THREADS_MAX) return threads;
-  throw new QwenError('usage', `threads is ${threads}: 'auto' or a whole number from 1 to ${THREADS_MAX} is wanted`);
+  throw qwenError('usage', `threads is ${threads}: 'auto' or a whole number from 1 to ${THREADS_MAX} is wanted`);
 }
 
 /** @param {'auto' | 'base' | 'relaxed' | undefined} simd */
 function wantedRelaxed(simd) {
   if (simd === undefined || simd === 'auto') return validates(RELAXED_PROBE);
   if (simd !== 'base' && simd !== 'relaxed') {
-    throw new QwenError('usage', `simd is ${JSON.stringify(simd)}: 'auto', 'base' or 'relaxed' is wanted`);
+    throw qwenError('usage', `simd is ${JSON.stringify(simd)}: 'auto', 'base' or 'relaxed' is wanted`);
   }
   if (simd === 'relaxed' && !validates(RELAXED_PROBE)) {
-    throw new QwenError('environment', "this machine has no relaxed SIMD: leave simd out, or set it to 'base'");
+    throw qwenError('environment', "this machine has no relaxed SIMD: leave simd out, or set it to 'base'");
   }
   return simd === 'relaxed';
 }
@@ -146,10 +146,7 @@ function forcedBuild(wasmUrl, host) {
     return { urls: { '': base.href, [file[1]]: url }, build: file[1] };
   }
   if (!new URL(url).pathname.endsWith('/')) {
-    throw new QwenError(
-      'usage',
-      `wasmUrl is ${url}: a folder (ending in /) or qwen2[-threads][-relaxed].wasm is wanted`,
-    );
+    throw qwenError('usage', `wasmUrl is ${url}: a folder (ending in /) or qwen2[-threads][-relaxed].wasm is wanted`);
   }
   const urls = Object.fromEntries(BUILDS.map((build) => [build, new URL(`qwen2${build}.wasm`, url).href]));
   return { urls, build: null };

@@ -7,11 +7,10 @@
 
 export class QwenError extends Error {
   /**
-   * @param {ErrorCode} code
-   * @param {string} message
-   * @param {unknown} [cause]
+   * @param {string} [message]
+   * @param {{ code?: ErrorCode, cause?: unknown }} [options]
    */
-  constructor(code, message, cause) {
+  constructor(message, { code = 'internal', cause } = {}) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'QwenError';
     /** @type {ErrorCode} */
@@ -20,10 +19,17 @@ export class QwenError extends Error {
 }
 
 /**
+ * @param {ErrorCode} code
+ * @param {string} message
+ * @param {unknown} [cause]
+ */
+export const qwenError = (code, message, cause) => new QwenError(message, { code, cause });
+
+/**
  * The error of a call whose signal was aborted; the signal's reason is its cause.
  * @param {AbortSignal} [signal]
  */
-export const abortedError = (signal) => new QwenError('aborted', 'the call was aborted by its signal', signal?.reason);
+export const abortedError = (signal) => qwenError('aborted', 'the call was aborted by its signal', signal?.reason);
 
 /** @param {AbortSignal | undefined} signal */
 export function throwIfAborted(signal) {
@@ -56,5 +62,5 @@ export const messageOf = (error) => (error instanceof Error ? error.message : St
  * @param {ErrorCode} [code]
  */
 export function toQwenError(error, code = 'internal') {
-  return error instanceof QwenError ? error : new QwenError(code, messageOf(error), error);
+  return error instanceof QwenError ? error : qwenError(code, messageOf(error), error);
 }

@@ -2,7 +2,7 @@
 // position other than the start is wanted. Lost connections go on where they stopped; servers that ignore ranges, compress,
 // or answer a missing file with a page of HTML are told apart here. Every request asks the original URL, so an expired
 // redirect is resolved anew.
-import { abortedError, messageOf, QwenError, throwIfAborted } from './errors.js';
+import { abortedError, messageOf, QwenError, qwenError, throwIfAborted } from './errors.js';
 
 const ATTEMPTS = 5;
 const RETRY_MS = 500;
@@ -24,7 +24,6 @@ const EMPTY = new Uint8Array(0);
  * @property {(note: string) => void} [note]
  * @property {number} [window] first range in bytes, doubled each time; 0: one open range (for plan(), which wants headers only)
  * @property {boolean} [probe] the first request is for the beginning only, because most of the file is here already
- * @property {boolean} [store] whether the browser's own HTTP cache may be used
  * @property {number} [retryMs]
  */
 
@@ -211,7 +210,7 @@ export class HttpFile {
         if (error instanceof QwenError) throw error;
         const after = error instanceof Retry ? error.after : undefined;
         if (attempt === ATTEMPTS || (after ?? 0) > RETRY_AFTER_MAX_MS) {
-          throw new QwenError('network', `${this.#url}: ${messageOf(error)}, after ${attempt} attempts`, error);
+          throw qwenError('network', `${this.#url}: ${messageOf(error)}, after ${attempt} attempts`, error);
         }
         await sleep(after ?? retryMs * 2 ** (attempt - 1), signal);
       }
@@ -233,8 +232,7 @@ export class HttpFile {
     const end = this.#window > 0 ? String(offset + this.#window - 1) : '';
     const range = ranged ? { Range: `bytes=${offset}-${end}` } : undefined;
     this.#request = request;
-    const cache = this.#options.store ? 'default' : 'no-store';
-    const asked = fetch(this.#url, { headers: { ...headers, ...range }, signal: request.signal, cache });
+    const asked = fetch(this.#url, { headers: { ...headers, ...range }, signal: request.signal, cache: 'no-store' });
     return await orSilence(asked, abort);
   }
 
@@ -257,7 +255,7 @@ export class HttpFile {
     const total = this.#ranges ? (range?.total ?? (this.#window ? NaN : contentLength(response))) : NaN;
     if (Number.isFinite(total)) this.size = total;
     else if (this.#ranges)
-      throw new QwenError('network', `${this.#url}: the server hides Content-Range (CORS), so the size is not known`);
+      throw qwenError('network', `${this.#url}: the server hides Content-Range (CORS), so the size is not known`);
     else if (this.#lengthIsSure(response)) this.size = contentLength(response);
     else await this.#measure();
     return this.#look();
@@ -305,7 +303,7 @@ export class HttpFile {
       this.#options.note?.(`${this.#url}: ${stranger}, so the file counts as absent`);
       return false;
     }
-    throw new QwenError(stranger === 'got HTML' ? 'network' : 'format', `${this.#url}: ${stranger}`);
+    throw qwenError(stranger === 'got HTML' ? 'network' : 'format', `${this.#url}: ${stranger}`);
   }
 
   /** @param {Response} response */
@@ -319,7 +317,7 @@ export class HttpFile {
       return false;
     }
     const hint = status === 401 || status === 403 ? ' (does it need a token?)' : '';
-    throw new QwenError('network', `${this.#url}: status ${status}${hint}`);
+    throw qwenError('network', `${this.#url}: status ${status}${hint}`);
   }
 
   /**
@@ -364,10 +362,7 @@ export class HttpFile {
       this.close();
       const found =
         total && total !== this.size ? `${total} bytes, before ${this.size}` : `ETag ${etag}, before ${this.etag}`;
-      throw new QwenError(
-        'integrity',
-        `${this.#url}: the file changed while it was read (now ${found}); load it again`,
-      );
+      throw qwenError('integrity', `${this.#url}: the file changed while it was read (now ${found}); load it again`);
     }
     this.#read(response, response.status === 206 ? offset : 0);
   }

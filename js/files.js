@@ -2,7 +2,7 @@
 // ModelFile, a manifest's parts), it becomes an OpenFile; those from the network are kept in the cache on their way, and those
 // with a known hash are hashed on their way.
 import { keyOf, readEntry, removeEntry, writeEntry } from './cache.js';
-import { messageOf, QwenError } from './errors.js';
+import { messageOf, qwenError } from './errors.js';
 import { compareWithServer, HttpFile, strangerIn } from './fetch.js';
 import { CopyingFile } from './copying-file.js';
 import { ManifestFile } from './manifest.js';
@@ -66,7 +66,7 @@ export class Files {
     for (const name of typeof sha256 === 'object' ? Object.keys(sha256) : []) {
       if (!this.#opened.get(name)) {
         const names = [...this.#opened.keys()].filter((one) => this.#opened.get(one));
-        throw new QwenError('usage', `sha256 names ${name}, which was not read (read: ${names.join(', ')})`);
+        throw qwenError('usage', `sha256 names ${name}, which was not read (read: ${names.join(', ')})`);
       }
     }
     for (const file of this.#opened.values()) await file?.finish();
@@ -89,7 +89,7 @@ export class Files {
     if (!place) {
       if (!source.siblings) return null;
       if (/[/\\:]/.test(name))
-        throw new QwenError('format', `${JSON.stringify(name)} is not the name of a file beside this one`);
+        throw qwenError('format', `${JSON.stringify(name)} is not the name of a file beside this one`);
       return this.#url(siblingUrl(source.siblings, name), name, optional, hash);
     }
     switch (place.kind) {
@@ -138,7 +138,7 @@ export class Files {
   async #url(url, name, optional, hash) {
     if (url.startsWith('file:')) {
       const file = diskFile(url, name);
-      if (!file && !optional) throw new QwenError('storage', `${url}: no such file`);
+      if (!file && !optional) throw qwenError('storage', `${url}: no such file`);
       return file && this.#local(file, hash);
     }
     return this.#remote({
@@ -168,14 +168,13 @@ export class Files {
 
   /** @param {string} url */
   #http(url) {
-    const { token, source, signal, note, headersOnly, store } = this.#options;
+    const { token, source, signal, note, headersOnly } = this.#options;
     const own = token && source.origin === new URL(url).origin;
     return {
       signal,
       note,
       headers: own ? { Authorization: `Bearer ${token}` } : undefined,
       window: headersOnly ? PLAN_WINDOW : 0,
-      store: !store,
     };
   }
 
@@ -321,7 +320,7 @@ async function refuseStranger(file) {
   const stranger = strangerIn(head.subarray(0, n));
   if (!stranger) return;
   file.close();
-  throw new QwenError('format', `${file.name}: ${stranger}`);
+  throw qwenError('format', `${file.name}: ${stranger}`);
 }
 
 /**
@@ -352,12 +351,12 @@ function storedFile(name, file) {
  */
 function diskFile(url, name) {
   const node = /** @type {any} */ (globalThis).qwen2Node;
-  if (!node) throw new QwenError('usage', `${url}: a page cannot read a path; give an http(s) URL or a File`);
+  if (!node) throw qwenError('usage', `${url}: a page cannot read a path; give an http(s) URL or a File`);
   let file;
   try {
     file = /** @type {typeof import('./node-files.js')} */ (node).openPath(url);
   } catch (error) {
-    throw new QwenError('storage', `${url}: ${messageOf(error)}`, error);
+    throw qwenError('storage', `${url}: ${messageOf(error)}`, error);
   }
   if (!file) return null;
   const { size, read, close } = file;
@@ -370,7 +369,7 @@ function diskFile(url, name) {
     phase: 'download',
     fill(view, offset) {
       const n = read(view, offset);
-      if (n === 0) throw new QwenError('format', `${url}: ended at ${offset} of ${size} bytes (it became shorter)`);
+      if (n === 0) throw qwenError('format', `${url}: ended at ${offset} of ${size} bytes (it became shorter)`);
       return n;
     },
     async finish() {},
@@ -391,11 +390,7 @@ function blobFile(blob, name, blocks) {
     try {
       return new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer());
     } catch (error) {
-      throw new QwenError(
-        'storage',
-        `${name}: cannot be read any more (${messageOf(error)}); pick the file again`,
-        error,
-      );
+      throw qwenError('storage', `${name}: cannot be read any more (${messageOf(error)}); pick the file again`, error);
     }
   };
   return new AheadFile(name, blob.size, read, blocks);
@@ -473,7 +468,7 @@ class AheadFile {
     const length = Math.min(block, this.size - offset);
     const promise = this.#read(offset, length).then((bytes) => {
       if (bytes.length === length) return bytes;
-      throw new QwenError('usage', `${this.name}: ${length} bytes asked at ${offset}, ${bytes.length} given`);
+      throw qwenError('usage', `${this.name}: ${length} bytes asked at ${offset}, ${bytes.length} given`);
     });
     promise.catch(() => {}); // an error belongs to whoever gets as far as this block
     this.#pending.set(index, promise);

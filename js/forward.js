@@ -1,5 +1,5 @@
 // forward()'s input: a left-padded batch, checked and unpadded, with the positions whose logits are wanted.
-import { QwenError } from './errors.js';
+import { qwenError } from './errors.js';
 
 /**
  * @param {import('./types.js').ForwardInput} input
@@ -37,17 +37,17 @@ export function forwardRequest({ input_ids, attention_mask, logits_to_keep = 0, 
 /** @param {import('./types.js').Ids[]} rows */
 function widthOf(rows) {
   if (!Array.isArray(rows) || rows.length === 0)
-    throw new QwenError('usage', 'input_ids: an array of at least one row is wanted');
+    throw qwenError('usage', 'input_ids: an array of at least one row is wanted');
   const width = rows[0]?.length ?? 0;
   for (const [i, row] of rows.entries()) {
     if (row?.length !== width) {
-      throw new QwenError(
+      throw qwenError(
         'usage',
         `input_ids: row ${i} has ${row?.length} ids, row 0 has ${width}: pad on the left, with an attention_mask`,
       );
     }
   }
-  if (!(width > 0)) throw new QwenError('usage', 'input_ids: the rows are empty');
+  if (!(width > 0)) throw qwenError('usage', 'input_ids: the rows are empty');
   return width;
 }
 
@@ -58,7 +58,7 @@ function widthOf(rows) {
  */
 function idAt(row, index, at) {
   if (Number.isInteger(row[at]) && Math.abs(row[at]) <= 0x7fffffff) return row[at];
-  throw new QwenError('usage', `input_ids: ${String(row[at])} at position ${at} of row ${index} is not a token id`);
+  throw qwenError('usage', `input_ids: ${String(row[at])} at position ${at} of row ${index} is not a token id`);
 }
 
 /**
@@ -71,12 +71,12 @@ function paddingOf(mask, row, width) {
   if (mask === undefined) return 0;
   const values = mask[row];
   if (values?.length !== width) {
-    throw new QwenError('usage', `attention_mask: row ${row} has ${values?.length} values, input_ids have ${width}`);
+    throw qwenError('usage', `attention_mask: row ${row} has ${values?.length} values, input_ids have ${width}`);
   }
   const pads = Array.from(values).findIndex((value) => Number(value) === 1);
   const sound = Array.from(values).every((value, i) => Number(value) === (i < pads ? 0 : 1));
   if (pads < 0 || !sound) {
-    throw new QwenError(
+    throw qwenError(
       'usage',
       `attention_mask: row ${row} is not left padding (zeros, then at least one 1, ones to the end)`,
     );
@@ -91,13 +91,13 @@ function paddingOf(mask, row, width) {
 function positionsOf(keep, width) {
   if (typeof keep === 'number') {
     if (!Number.isInteger(keep) || keep < 0)
-      throw new QwenError('usage', `logits_to_keep is ${keep}: a number from 0 on is wanted`);
+      throw qwenError('usage', `logits_to_keep is ${keep}: a number from 0 on is wanted`);
     const n = keep === 0 ? width : Math.min(keep, width);
     return Array.from({ length: n }, (_, i) => width - n + i);
   }
   for (const position of keep) {
     if (!Number.isInteger(position) || position < 0 || position >= width) {
-      throw new QwenError('usage', `logits_to_keep: position ${position} is not among 0 to ${width - 1}`);
+      throw qwenError('usage', `logits_to_keep: position ${position} is not among 0 to ${width - 1}`);
     }
   }
   return Array.from(keep);

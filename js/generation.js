@@ -1,6 +1,6 @@
 // A run of generate() or chat() as the caller holds it: an iterator of chunks with a result, and the settings on their way to
 // C. Chunks wait here until someone iterates.
-import { abortedError, messageOf, QwenError } from './errors.js';
+import { abortedError, messageOf, QwenError, qwenError } from './errors.js';
 
 /** @typedef {import('./types.js').Chunk} Chunk */
 /** @typedef {import('./types.js').Result} Result */
@@ -84,8 +84,7 @@ export class GenerationRun {
   }
 
   #take() {
-    if (this.#taken)
-      throw new QwenError('usage', 'a generation has one consumer: it is iterated, or streamed, already');
+    if (this.#taken) throw qwenError('usage', 'a generation has one consumer: it is iterated, or streamed, already');
     this.#taken = true;
   }
 
@@ -138,7 +137,7 @@ export function packSettings(settings, { custom, chat, fileStops }) {
   try {
     return { json: JSON.stringify(sent, asJson), stops, notes };
   } catch (error) {
-    throw new QwenError('usage', `the settings cannot be written as JSON: ${messageOf(error)}`, error);
+    throw qwenError('usage', `the settings cannot be written as JSON: ${messageOf(error)}`, error);
   }
 }
 
@@ -165,7 +164,7 @@ function asJson(key, value) {
 function packStops(stops, notes) {
   const list = typeof stops === 'string' ? [stops] : stops;
   if (!Array.isArray(list) || !list.every((stop) => typeof stop === 'string')) {
-    throw new QwenError('usage', `stop_strings is ${JSON.stringify(stops)}: a text or an array of texts is wanted`);
+    throw qwenError('usage', `stop_strings is ${JSON.stringify(stops)}: a text or an array of texts is wanted`);
   }
   const encoded = list.map((stop) => new TextEncoder().encode(wellFormed(stop, 'a stop string', notes)));
   const packed = new Uint8Array(encoded.reduce((sum, bytes) => sum + 4 + bytes.length, 0));

@@ -1,5 +1,5 @@
 // A Hugging Face repository as a source: the folder that its files are fetched from. Nothing else of the Hub is asked.
-import { QwenError } from './errors.js';
+import { qwenError } from './errors.js';
 
 export const HUB = 'https://huggingface.co';
 
@@ -8,8 +8,7 @@ export const HUB = 'https://huggingface.co';
  * @param {{ repo: string, file?: string, revision?: string, endpoint?: string }} source
  */
 export function hubUrl({ repo, file = '', revision = 'main', endpoint = HUB }) {
-  if (!/^[\w.-]+\/[\w.-]+$/.test(repo))
-    throw new QwenError('usage', `repo is ${JSON.stringify(repo)}, not "owner/name"`);
+  if (!/^[\w.-]+\/[\w.-]+$/.test(repo)) throw qwenError('usage', `repo is ${JSON.stringify(repo)}, not "owner/name"`);
   const path = file.split('/').map(encodeURIComponent).join('/');
   return `${endpoint.replace(/\/+$/, '')}/${repo}/resolve/${encodeURIComponent(revision)}/${path}`;
 }

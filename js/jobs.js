@@ -1,6 +1,6 @@
 // Jobs of the loaded engine in the worker: begin, then one bounded step after the other; between steps the event loop turns, so
 // that a cancellation or a verdict is seen. How much of a prompt goes into a step follows from the measured speed.
-import { abortedError, messageOf, QwenError } from './errors.js';
+import { abortedError, messageOf, qwenError } from './errors.js';
 import { turn } from './turn.js';
 
 /** A step should end within this time, and be no shorter than it need be: small chunks cost more for each token. */
@@ -234,7 +234,7 @@ class ForwardResult {
         for (let i = 0; i < shape.layers + 2; i++) this.hidden.push(new Float32Array(values));
       }
     } catch (error) {
-      throw new QwenError(
+      throw qwenError(
         'memory',
         `the result of forward() does not fit: ${messageOf(error)}; keep fewer positions`,
         error,
@@ -303,10 +303,10 @@ async function importProcessor(url) {
   try {
     edit = (await import(/* webpackIgnore: true */ /* @vite-ignore */ url)).default;
   } catch (error) {
-    throw new QwenError('usage', `logits_processor ${url} cannot be imported: ${messageOf(error)}`, error);
+    throw qwenError('usage', `logits_processor ${url} cannot be imported: ${messageOf(error)}`, error);
   }
   if (typeof edit !== 'function')
-    throw new QwenError('usage', `logits_processor ${url} has no function as its default export`);
+    throw qwenError('usage', `logits_processor ${url} has no function as its default export`);
   return (wasm, vocabSize) => {
     for (let i = 0; ; i++) {
       const row = wasm.scores(i, vocabSize);
@@ -315,10 +315,10 @@ async function importProcessor(url) {
       try {
         answer = edit(row.ids, row.scores);
       } catch (error) {
-        throw new QwenError('usage', `logits_processor ${url} threw: ${messageOf(error)}`, error);
+        throw qwenError('usage', `logits_processor ${url} threw: ${messageOf(error)}`, error);
       }
       if (typeof answer?.then === 'function') {
-        throw new QwenError('usage', `logits_processor ${url} gives a promise: it must edit the scores at once`);
+        throw qwenError('usage', `logits_processor ${url} gives a promise: it must edit the scores at once`);
       }
       row.put(row.scores);
     }

@@ -1,7 +1,7 @@
 // plan() and load() in the worker. The headers are read once, by a small engine that only plans; then the memory is made in
 // its final size and the engine that stays reads the same header bytes from a copy, and the weights behind them.
 import { buildName } from './env.js';
-import { messageOf, QwenError } from './errors.js';
+import { messageOf, qwenError } from './errors.js';
 import { Files } from './files.js';
 import { parseManifest } from './manifest.js';
 import { mainOf } from './source.js';
@@ -143,7 +143,7 @@ class Loader {
       const known = keep ? 0 : this.#headers.fill(want.file, view, want.offset);
       const filled = known || file.fill(view, want.offset);
       const n = typeof filled === 'number' ? filled : await filled;
-      if (n < 1) throw new QwenError('format', `${file.name}: ended at ${want.offset} of ${file.size} bytes`);
+      if (n < 1) throw qwenError('format', `${file.name}: ended at ${want.offset} of ${file.size} bytes`);
       if (keep) this.#headers.keep(want.file, want.offset, wasm.target(n).slice());
       if (!known) phase = file.phase;
       wasm.feed(n);
@@ -168,7 +168,7 @@ async function withoutManifest(request, context) {
   if (place?.kind !== 'url' || !main.endsWith('.json') || main === 'config.json') return request;
   const loader = new Loader({ ...request, sha256: undefined }, { ...context, store: null }, false);
   const file = await loader.files.open(main, false);
-  if (!file) throw new QwenError('storage', `${place.url}: no such file`);
+  if (!file) throw qwenError('storage', `${place.url}: no such file`);
   const bytes = new Uint8Array(file.size);
   for (let at = 0; at < bytes.length;) at += await file.fill(bytes.subarray(at), at);
   loader.files.close();
@@ -230,7 +230,7 @@ async function compileBoth(choice) {
   const [chosen, plans] = await Promise.all(
     [build, planner].map((name, i) => (i === 1 && name === build ? null : compileWasm(choice.urls[name]))),
   );
-  if (!chosen) throw new QwenError('internal', `no wasm file for the build "${build}"`);
+  if (!chosen) throw qwenError('internal', `no wasm file for the build "${build}"`);
   return { chosen, planner: (plans ?? chosen).module };
 }
 
@@ -311,7 +311,8 @@ export async function loadModel(request, context) {
     const phase = await loader.run(wasm, false);
     await loader.files.finish();
     loader.meter.finish(phase);
-    return describe(wasm, { wasmBytes: bytes, simd: relaxed ? 'relaxed' : 'base' });
+    const { info, ...rest } = describe(wasm, { wasmBytes: bytes, simd: relaxed ? 'relaxed' : 'base' });
+    return { ...rest, info: { ...info, name: info.name ?? full.source.main } };
   } finally {
     loader.files.close();
   }
@@ -358,7 +359,7 @@ async function startWithMemory({ loader, request, context, plan, chosen, planner
       return { wasm, bytes: build.bytes, relaxed: one.relaxed };
     }
   }
-  throw new QwenError('memory', `${refusal}. What would help: ${adviceFor(plan).join('; ')}`);
+  throw qwenError('memory', `${refusal}. What would help: ${adviceFor(plan).join('; ')}`);
 }
 
 /**

@@ -1,7 +1,7 @@
 // A manifest names the files of one model, their sizes and hashes, and where they come from (models/README.md describes the
 // format): it is read here, and a file of it is put together from its sources. A source that fails is followed by the next
 // one from the same byte on; the hash tells whether all was well.
-import { messageOf, QwenError } from './errors.js';
+import { messageOf, QwenError, qwenError } from './errors.js';
 
 /** @typedef {Extract<import('./protocol.js').FilePlace, { kind: 'sources' }>} SourcesPlace */
 /** @typedef {import('./files.js').RemoteFile} RemoteFile */
@@ -19,20 +19,20 @@ export function parseManifest(text, base) {
   try {
     manifest = JSON.parse(text);
   } catch (error) {
-    throw new QwenError('format', `${base}: not JSON (${messageOf(error)})`, error);
+    throw qwenError('format', `${base}: not JSON (${messageOf(error)})`, error);
   }
   if (manifest?.format !== 'qwen2-wasm-manifest' || manifest.version !== 1) {
     const found = `format ${JSON.stringify(manifest?.format)}, version ${JSON.stringify(manifest?.version)}`;
-    throw new QwenError('format', `${base}: not a manifest of version 1 (${found})`);
+    throw qwenError('format', `${base}: not a manifest of version 1 (${found})`);
   }
   if (!Array.isArray(manifest.files) || manifest.files.length === 0) {
-    throw new QwenError('format', `${base}: the manifest lists no files`);
+    throw qwenError('format', `${base}: the manifest lists no files`);
   }
   /** @type {Record<string, SourcesPlace>} */
   const files = {};
   for (const file of manifest.files) {
     const place = parseFile(file, base);
-    if (Object.hasOwn(files, file.name)) throw new QwenError('format', `${base}: two files are called ${file.name}`);
+    if (Object.hasOwn(files, file.name)) throw qwenError('format', `${base}: two files are called ${file.name}`);
     files[file.name] = place;
   }
   return files;
@@ -46,16 +46,15 @@ export function parseManifest(text, base) {
 function parseFile(file, base) {
   const { name, bytes, sha256, sources } = file ?? {};
   const where = `${base}: file ${JSON.stringify(name)}`;
-  if (typeof name !== 'string' || !name || /[/\\]/.test(name))
-    throw new QwenError('format', `${where}: not a file's name`);
+  if (typeof name !== 'string' || !name || /[/\\]/.test(name)) throw qwenError('format', `${where}: not a file's name`);
   if (!Number.isSafeInteger(bytes) || bytes < 0)
-    throw new QwenError('format', `${where}: bytes is ${JSON.stringify(bytes)}`);
+    throw qwenError('format', `${where}: bytes is ${JSON.stringify(bytes)}`);
   if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256)) {
-    throw new QwenError('format', `${where}: sha256 is ${JSON.stringify(sha256)}, not 64 hexadecimal digits`);
+    throw qwenError('format', `${where}: sha256 is ${JSON.stringify(sha256)}, not 64 hexadecimal digits`);
   }
   const known = (Array.isArray(sources) ? sources : []).map((source) => parseSource(source, bytes, base, where));
   const usable = /** @type {{ bytes: number, urls: string[] }[][]} */ (known.filter(Boolean));
-  if (usable.length === 0) throw new QwenError('format', `${where}: no source of a known kind`);
+  if (usable.length === 0) throw qwenError('format', `${where}: no source of a known kind`);
   return { kind: 'sources', bytes, sha256: sha256.toLowerCase(), sources: usable };
 }
 
@@ -73,14 +72,14 @@ function parseSource(source, bytes, base, where) {
   }
   const total = parts.reduce((sum, part) => sum + part.bytes, 0);
   if (total !== bytes)
-    throw new QwenError('format', `${where}: ${bytes} bytes, but the parts of a source add up to ${total}`);
+    throw qwenError('format', `${where}: ${bytes} bytes, but the parts of a source add up to ${total}`);
   try {
     return parts.map((part) => ({
       bytes: part.bytes,
       urls: part.urls.map((/** @type {string} */ url) => new URL(url, base).href),
     }));
   } catch (error) {
-    throw new QwenError('format', `${where}: ${messageOf(error)}`, error);
+    throw qwenError('format', `${where}: ${messageOf(error)}`, error);
   }
 }
 
@@ -155,7 +154,7 @@ export class ManifestFile {
         if (error instanceof QwenError && error.code === 'aborted') throw error;
         this.#failures.push(messageOf(error));
         if (++this.#source < this.#sources.length) continue;
-        throw new QwenError('network', `${this.name}: no source gave it: ${this.#failures.join('; ')}`, error);
+        throw qwenError('network', `${this.name}: no source gave it: ${this.#failures.join('; ')}`, error);
       }
     }
   }
@@ -173,7 +172,7 @@ export class ManifestFile {
       }
       start = end;
     }
-    throw new QwenError('internal', `${this.name}: byte ${offset} of ${this.size} was asked for`);
+    throw qwenError('internal', `${this.name}: byte ${offset} of ${this.size} was asked for`);
   }
 
   /** @param {{ bytes: number, urls: string[] }} part */
@@ -190,6 +189,6 @@ export class ManifestFile {
         failures.push(messageOf(error));
       }
     }
-    throw new QwenError('network', failures.join('; '));
+    throw qwenError('network', failures.join('; '));
   }
 }

@@ -21,7 +21,7 @@ export const nodeHost = {
         worker.on('error', fail);
         worker.on('exit', (code) => fail(new Error(`it ended with code ${code}`)));
       },
-      terminate: () => void worker.terminate(),
+      terminate: () => worker.terminate(),
       hold(yes) {
         if (yes !== held) yes ? worker.ref() : worker.unref();
         held = yes;

@@ -1,6 +1,6 @@
 // What callers give as a prompt (text, ids, messages) as what the worker takes; conversations go through their template here.
 import { CHATML, plainMessages, protectMarkers, takeMarks, withoutOldest, withParsedArguments } from './chat.js';
-import { QwenError } from './errors.js';
+import { QwenError, qwenError } from './errors.js';
 import { wellFormed } from './generation.js';
 import { TemplateRunner } from './template-runner.js';
 
@@ -80,7 +80,7 @@ export class Conversations {
 
   /** @param {string | undefined} template */
   #template(template) {
-    if (template !== undefined && typeof template !== 'string') throw new QwenError('usage', 'template is not a text');
+    if (template !== undefined && typeof template !== 'string') throw qwenError('usage', 'template is not a text');
     return template === 'chatml' ? CHATML : (template ?? this.#info.chatTemplate ?? CHATML);
   }
 
@@ -103,7 +103,7 @@ export class Conversations {
    */
   async chat(messages, { tools, truncate = 'error', template }, { signal, max_new_tokens }) {
     if (truncate !== 'error' && truncate !== 'oldest-turns') {
-      throw new QwenError('usage', `truncate is ${JSON.stringify(truncate)}: 'error' or 'oldest-turns' is wanted`);
+      throw qwenError('usage', `truncate is ${JSON.stringify(truncate)}: 'error' or 'oldest-turns' is wanted`);
     }
     const plain = plainMessages(messages);
     const make = (/** @type {Record<string, any>[]} */ some) =>
@@ -159,7 +159,7 @@ export const isMessages = (input) =>
  */
 export function checkedText(text, what) {
   if (typeof text === 'string') return text;
-  throw new QwenError('usage', `${what} is ${text === null ? 'null' : typeof text}, not text`);
+  throw qwenError('usage', `${what} is ${text === null ? 'null' : typeof text}, not text`);
 }
 
 /**
@@ -169,11 +169,11 @@ export function checkedText(text, what) {
 export function checkedIds(ids, what) {
   const list = /** @type {ArrayLike<number>} */ (ids);
   if (typeof list !== 'object' || list === null || typeof list.length !== 'number') {
-    throw new QwenError('usage', `${what}: text or token ids are wanted, got ${ids === null ? 'null' : typeof ids}`);
+    throw qwenError('usage', `${what}: text or token ids are wanted, got ${ids === null ? 'null' : typeof ids}`);
   }
   for (let i = 0; i < list.length; i++) {
     if (!Number.isInteger(list[i]) || Math.abs(list[i]) > 0x7fffffff) {
-      throw new QwenError('usage', `${what}: ${String(list[i])} at position ${i} is not a token id`);
+      throw qwenError('usage', `${what}: ${String(list[i])} at position ${i} is not a token id`);
     }
   }
   return Int32Array.from(list);

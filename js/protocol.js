@@ -1,7 +1,7 @@
 // Every message between a page (or Node's main thread) and its workers, and how an error crosses. A request has an id; its
 // answers carry the same id and end with 'done' or 'error'. The page sends one request at a time (queue.js), so a worker
 // never has two at work; 'cancel', 'verdict' and 'bytes' may come in between.
-import { QwenError } from './errors.js';
+import { QwenError, qwenError } from './errors.js';
 
 /** @typedef {import('./types.js').Progress} Progress */
 /** @typedef {import('./types.js').Chunk} Chunk */
@@ -108,4 +108,4 @@ export const TEMPLATE_WORKER = 'qwen2-template';
 export const errorToPlain = (error) => ({ code: error.code, message: error.message });
 
 /** @param {PlainError} plain */
-export const plainToError = (plain) => new QwenError(plain.code, plain.message);
+export const plainToError = (plain) => qwenError(plain.code, plain.message);

@@ -1,6 +1,6 @@
 // Any ModelSource as a PlainSource, on the page: what is a name, a URL, a Blob or an object of the caller's is decided here;
 // the worker opens it (files.js).
-import { QwenError } from './errors.js';
+import { qwenError } from './errors.js';
 import { hubUrl } from './hub.js';
 
 /** @typedef {import('./types.js').ModelSource} ModelSource */
@@ -65,10 +65,10 @@ function checkedUrl(text, resolveUrl) {
   try {
     href = resolveUrl(String(text));
   } catch {
-    throw new QwenError('usage', `${JSON.stringify(String(text))} is not a URL`);
+    throw qwenError('usage', `${JSON.stringify(String(text))} is not a URL`);
   }
   if (!/^(https?|file):/.test(href))
-    throw new QwenError('usage', `${href}: only http, https and (in Node) file URLs are read`);
+    throw qwenError('usage', `${href}: only http, https and (in Node) file URLs are read`);
   return href;
 }
 
@@ -92,13 +92,13 @@ function placeOf(item, resolveUrl, pageFiles) {
   const file = /** @type {ModelFile | null} */ (item);
   if (typeof file?.read === 'function' && typeof file.name === 'string') {
     if (!Number.isSafeInteger(file.size) || file.size < 0) {
-      throw new QwenError('usage', `${file.name}: size is ${file.size}, not a number of bytes`);
+      throw qwenError('usage', `${file.name}: size is ${file.size}, not a number of bytes`);
     }
     pageFiles.push(file);
     return { name: file.name, place: { kind: 'page', file: pageFiles.length - 1, size: file.size } };
   }
   const found = item === null ? 'null' : Object.prototype.toString.call(item);
-  throw new QwenError(
+  throw qwenError(
     'usage',
     `a model's source is a URL, a Blob, a file with name, size and read(), or an array of these; got ${found}`,
   );
@@ -118,7 +118,7 @@ function severalFiles(items, resolveUrl, pageFiles) {
   const origins = new Set();
   for (const item of items) {
     const { name, place } = placeOf(item, resolveUrl, pageFiles);
-    if (Object.hasOwn(files, name)) throw new QwenError('usage', `two files are called ${name}`);
+    if (Object.hasOwn(files, name)) throw qwenError('usage', `two files are called ${name}`);
     files[name] = place;
     if (place.kind === 'url') origins.add(new URL(place.url).origin);
   }
@@ -135,14 +135,14 @@ function severalFiles(items, resolveUrl, pageFiles) {
  * @param {string[]} names
  */
 export function mainOf(names) {
-  if (names.length === 0) throw new QwenError('usage', 'the source names no file');
+  if (names.length === 0) throw qwenError('usage', 'the source names no file');
   if (names.length === 1) return names[0];
   const ggufs = names.filter((name) => /\.gguf$/i.test(name)).sort();
   const sets = new Set(ggufs.map((name) => name.replace(/-\d{5}-of-(\d{5})\.gguf$/i, '-of-$1')));
-  if (sets.size > 1) throw new QwenError('usage', `the source holds several models: ${ggufs.join(', ')}`);
+  if (sets.size > 1) throw qwenError('usage', `the source holds several models: ${ggufs.join(', ')}`);
   if (ggufs.length > 0) return ggufs[0];
   if (names.includes('config.json')) return 'config.json';
   const tensors = names.filter((name) => name.endsWith('.safetensors'));
   if (tensors.length === 1) return tensors[0];
-  throw new QwenError('usage', `neither a .gguf file nor config.json is among ${names.join(', ')}`);
+  throw qwenError('usage', `neither a .gguf file nor config.json is among ${names.join(', ')}`);
 }

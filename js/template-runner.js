@@ -1,6 +1,6 @@
 // Renders templates in a worker of its own, which is ended when it takes too long or is not wanted any more.
 import { Connection } from './connection.js';
-import { abortedError, QwenError } from './errors.js';
+import { abortedError, QwenError, qwenError } from './errors.js';
 import { TEMPLATE_WORKER } from './protocol.js';
 
 const RENDER_MS = 2000;
@@ -36,7 +36,7 @@ export class TemplateRunner {
     }
     const connection = this.#connection;
     const end = (/** @type {QwenError} */ error) => connection.close(error);
-    const late = new QwenError('model', `the chat template did not end within ${RENDER_MS / 1000} s`);
+    const late = qwenError('model', `the chat template did not end within ${RENDER_MS / 1000} s`);
     const timer = setTimeout(() => end(late), RENDER_MS);
     const abort = () => end(abortedError(signal));
     signal?.addEventListener('abort', abort, { once: true });

@@ -1,7 +1,7 @@
 // Renders chat templates as Transformers does (jinja2 with trim_blocks and lstrip_blocks, tojson as Python's json.dumps with
 // ensure_ascii=False). It runs in a worker of its own: a template out of a file is code that may not end.
 import { Environment, Interpreter, Template } from '@huggingface/jinja';
-import { messageOf, QwenError } from './errors.js';
+import { messageOf, qwenError } from './errors.js';
 
 const RANGE_MAX = 100_000;
 
@@ -86,13 +86,13 @@ export function renderTemplate(template, variables) {
     return /** @type {{ value: string }} */ (new Interpreter(environment).run(/** @type {any} */ (program))).value;
   } catch (error) {
     if (error instanceof Raised)
-      throw new QwenError('usage', `the chat template refuses these messages: ${error.message}`, error);
+      throw qwenError('usage', `the chat template refuses these messages: ${error.message}`, error);
     const text = messageOf(error);
     // A message without a key that the template reads, as Jinja2's UndefinedError.
     if (/undefined values|null values/.test(text)) {
-      throw new QwenError('usage', `the chat template needs a key that a message lacks (${text})`, error);
+      throw qwenError('usage', `the chat template needs a key that a message lacks (${text})`, error);
     }
-    throw new QwenError(
+    throw qwenError(
       'model',
       `the chat template ${stage}: ${text}; template: 'chatml' takes the built-in one instead`,
       error,

@@ -2,7 +2,7 @@
 // memory are made anew each time (it may have grown, it may be shared), text is copied before it is decoded (TextDecoder
 // refuses shared memory), and a pointer above 2 GiB arrives negative (>>> 0).
 import createQwen2 from '../build/wasm/qwen2.js';
-import { messageOf, QwenError } from './errors.js';
+import { messageOf, qwenError } from './errors.js';
 
 /** Every export of src/wasm.c; scripts compare the list with the built module. */
 export const EXPORTS = [
@@ -69,11 +69,11 @@ export function pagesFor(heapBytes, threads) {
  */
 export function fixedMemory(pages, shared) {
   const mib = Math.ceil((pages * PAGE) / 2 ** 20);
-  if (pages > MEMORY_MAX_PAGES) throw new QwenError('memory', `${mib} MiB are needed, WebAssembly can have 4096 MiB`);
+  if (pages > MEMORY_MAX_PAGES) throw qwenError('memory', `${mib} MiB are needed, WebAssembly can have 4096 MiB`);
   try {
     return new WebAssembly.Memory({ initial: pages, maximum: pages, shared });
   } catch (error) {
-    throw new QwenError(
+    throw qwenError(
       'memory',
       `${mib} MiB of ${shared ? 'shared ' : ''}memory are needed and were refused: ${messageOf(error)}`,
       error,
@@ -98,15 +98,11 @@ export async function compileWasm(url) {
     if (!response.ok) throw new Error(`status ${response.status}`);
     code = await response.arrayBuffer();
   } catch (error) {
-    throw new QwenError(
-      'environment',
-      `${url}: the engine's wasm file could not be loaded (${messageOf(error)})`,
-      error,
-    );
+    throw qwenError('environment', `${url}: the engine's wasm file could not be loaded (${messageOf(error)})`, error);
   }
   const [a, s, m, end] = new Uint8Array(code, 0, Math.min(4, code.byteLength));
   if (a !== 0 || s !== 0x61 || m !== 0x73 || end !== 0x6d) {
-    throw new QwenError('environment', `${url}: not a wasm file (is the file beside worker.js, or wasmUrl right?)`);
+    throw qwenError('environment', `${url}: not a wasm file (is the file beside worker.js, or wasmUrl right?)`);
   }
   try {
     return { module: await WebAssembly.compile(code), bytes: code.byteLength };
@@ -123,9 +119,9 @@ function compileError(url, error) {
   const text = messageOf(error);
   if (/unsafe-eval|content security policy|blocked by CSP/i.test(text)) {
     const way = "add 'wasm-unsafe-eval' to script-src, in the headers of the page and of worker.js";
-    return new QwenError('environment', `the Content Security Policy forbids WebAssembly: ${way}`, error);
+    return qwenError('environment', `the Content Security Policy forbids WebAssembly: ${way}`, error);
   }
-  return new QwenError('environment', `${url}: this browser cannot compile it (${text})`, error);
+  return qwenError('environment', `${url}: this browser cannot compile it (${text})`, error);
 }
 
 /** An engine in an instance of the module. After a trap `lost` is true and only a new one helps. */
@@ -169,10 +165,7 @@ export class Wasm {
     });
     const missing = EXPORTS.filter((name) => typeof instance[`_qwx_${name}`] !== 'function');
     if (missing.length > 0) {
-      throw new QwenError(
-        'environment',
-        `worker.js and the wasm file are of different versions (no qwx_${missing[0]})`,
-      );
+      throw qwenError('environment', `worker.js and the wasm file are of different versions (no qwx_${missing[0]})`);
     }
     const wasm = new Wasm(instance, memory);
     wasm.#begin(options);
@@ -190,7 +183,7 @@ export class Wasm {
     this.#engine = this.#call('new', pointer, text.length) >>> 0;
     this.#call('free', pointer);
     const message = this.#engine ? this.#cString(this.#call('error_text', this.#engine)) : 'no memory for the engine';
-    if (message) throw new QwenError(this.#engine ? 'usage' : 'memory', message); // bad options are all that can fail there
+    if (message) throw qwenError(this.#engine ? 'usage' : 'memory', message); // bad options are all that can fail there
     this.#slots = this.#alloc(SLOTS * 8);
   }
 
@@ -383,16 +376,12 @@ export class Wasm {
    * @returns {number}
    */
   #call(name, ...args) {
-    if (this.lost) throw new QwenError('closed', 'the engine is lost after a fault: load the model again');
+    if (this.lost) throw qwenError('closed', 'the engine is lost after a fault: load the model again');
     try {
       return this.#module[`_qwx_${name}`](...args);
     } catch (error) {
       this.lost = true;
-      throw new QwenError(
-        'internal',
-        `the engine failed in qwx_${name}: ${messageOf(error)}; please report this`,
-        error,
-      );
+      throw qwenError('internal', `the engine failed in qwx_${name}: ${messageOf(error)}; please report this`, error);
     }
   }
 
@@ -400,14 +389,14 @@ export class Wasm {
   #check(status) {
     if (status === 0) return;
     const code = this.#cString(this.#call('status_name', status));
-    throw new QwenError(/** @type {any} */ (code), this.#cString(this.#call('error_text', this.#engine)));
+    throw qwenError(/** @type {any} */ (code), this.#cString(this.#call('error_text', this.#engine)));
   }
 
   /** @param {number} bytes */
   #alloc(bytes) {
     const pointer = this.#call('alloc', Math.max(bytes, 1)) >>> 0;
     if (pointer) return pointer;
-    throw new QwenError(
+    throw qwenError(
       'memory',
       `${bytes} bytes for the arguments of a call do not fit the engine's memory of ${this.memoryBytes} bytes`,
     );

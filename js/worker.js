@@ -1,7 +1,7 @@
 // The one script of all workers. By its name a worker knows its part: the engine (owns the wasm; loads; runs jobs), the
 // renderer of chat templates, or one of Emscripten's threads, whose part is in the glue that wasm.js brings along.
 import { opfsStore } from './cache.js';
-import { QwenError, toQwenError } from './errors.js';
+import { qwenError, toQwenError } from './errors.js';
 import { Jobs } from './jobs.js';
 import { loadModel, planModel } from './loading.js';
 import { ENGINE_WORKER, errorToPlain, plainToError, TEMPLATE_WORKER } from './protocol.js';
@@ -143,12 +143,12 @@ class EngineWorker {
         return { value, transfer: [value.logits.buffer, ...value.hidden.map((layer) => layer.buffer)] };
       }
       default:
-        throw new QwenError('internal', `no request is called ${message.type}`);
+        throw qwenError('internal', `no request is called ${message.type}`);
     }
   }
 
   #ready() {
-    if (!this.#jobs) throw new QwenError('internal', 'no model is loaded');
+    if (!this.#jobs) throw qwenError('internal', 'no model is loaded');
     return this.#jobs;
   }
 

@@ -286,11 +286,14 @@ test('wasmUrl takes a folder, or one file that forces its build; a wrong one is 
   assert.equal(engine.info.threads, 1);
   assert.deepEqual(await greedy(engine), expected);
   await engine.close();
-  await assert.rejects(idsOf(TINY, { wasmUrl: `${folder}/` }), withCode('environment', /qwen2\.wasm/));
+  await assert.rejects(idsOf(TINY, { wasmUrl: `${folder}/`, simd: 'base' }), withCode('environment', /qwen2\.wasm/));
   writeFileSync(path.join(folder, 'qwen2.wasm'), '<!DOCTYPE html>');
-  await assert.rejects(idsOf(TINY, { wasmUrl: `${folder}/` }), withCode('environment', /not a wasm file/));
+  await assert.rejects(
+    idsOf(TINY, { wasmUrl: `${folder}/`, simd: 'base' }),
+    withCode('environment', /not a wasm file/),
+  );
   writeFileSync(path.join(folder, 'qwen2.wasm'), readFileSync(path.join(dist, 'qwen2.wasm')).subarray(0, 5000));
-  await assert.rejects(idsOf(TINY, { wasmUrl: `${folder}/` }), withCode('environment', /cannot compile/));
+  await assert.rejects(idsOf(TINY, { wasmUrl: `${folder}/`, simd: 'base' }), withCode('environment', /cannot compile/));
 });
 
 test('one, two and three threads give the same ids', async () => {

@@ -436,23 +436,30 @@ test('leaving at once, before the first chunk, or after the last one is no error
 
 test('a signal rejects iterator and result at once with its reason, at whatever moment it comes', async () => {
   const long = 'Mr. Bennet was so odd a mixture of quick parts. '.repeat(30);
-  for (const ms of [0, 1, 5, 20, 60, 150]) {
+  const moments = ['at once', 'progress 1', 'progress 2', 'chunk 1', 'chunk 20'];
+  for (const moment of moments) {
     const control = new AbortController();
-    const run = engine.generate(long, { eos_token_id: [], signal: control.signal });
-    const iterated = chunksOf(run).then(
-      () => 'ended',
-      (error) => error,
-    );
-    await new Promise((resolve) => setTimeout(resolve, ms));
-    const started = performance.now();
-    control.abort(`after ${ms}`);
+    let aborted = 0;
+    const reach = (now) => {
+      if (now !== moment) return;
+      aborted = performance.now();
+      control.abort(moment);
+    };
+    let seen = 0;
+    const onProgress = () => reach(`progress ${++seen}`);
+    const run = engine.generate(long, { eos_token_id: [], signal: control.signal, onProgress });
+    const iterate = async () => {
+      let chunks = 0;
+      for await (const _ of run) reach(`chunk ${++chunks}`);
+    };
+    const iterated = iterate().catch((error) => error);
+    reach('at once');
     const error = await run.result.then(
-      () => assert.fail('it ended'),
+      () => assert.fail(`it ended: ${moment}`),
       (fault) => fault,
     );
-    assert.ok(performance.now() - started < 50);
-    assert.equal(error.code, 'aborted');
-    assert.equal(error.cause, `after ${ms}`);
+    assert.ok(performance.now() - aborted < 50);
+    assert.deepEqual([error.code, error.cause], ['aborted', moment]);
     assert.equal((await iterated).code, 'aborted');
   }
   await assert.rejects(engine.generate(PROMPT, { signal: AbortSignal.abort() }).result, withCode('aborted'));
@@ -606,7 +613,7 @@ test('selfTest() reports on this machine', async () => {
 });
 
 test('QwenError is an Error with a code', () => {
-  const error = new QwenError('usage', 'text', 7);
+  const error = new QwenError('text', { code: 'usage', cause: 7 });
   assert.ok(error instanceof Error);
   assert.deepEqual([error.name, error.code, error.message, error.cause], ['QwenError', 'usage', 'text', 7]);
 });
