@@ -138,7 +138,7 @@ static inline void gguf_tensor(gguf *g, const char *name, uint32_t type, uint64_
     uint64_t dims[2] = {cols, rows}, offset = g->data.n;
 
     gguf_info(g, name, type, rows ? 2 : 1, dims, offset);
-    put_weights(&g->data, qw_dtype_row_bytes((qw_dtype)type, (int64_t)cols) * (rows ? rows : 1), &g->seed);
+    put_weights(&g->data, qw_dtype_row_bytes((qw_dtype)type, (int64_t)cols) * (size_t)(rows ? rows : 1), &g->seed);
     while (g->data.n % g->alignment) put_uint(&g->data, 0, 1);
 }
 
