@@ -15,6 +15,7 @@
  *   qw_f32x4_nearest               to the nearest even integer, -0 kept
  *   qw_i32x4_shr, qw_i16x8_shr     arithmetic; qw_u32x4_shr, qw_u16x8_shr: logical. Counts below the lane's width
  *   qw_i16x8_extend_low_i8x16      bytes 0..7 (high: 8..15) widened, _u8x16 without sign; qw_i32x4_extend_* alike
+ *   qw_i16x8_add_sat               saturating; compilers leave chains of it in their order, which they do not with add
  *   qw_i32x4_dot(a, b)             int16: a[2i] b[2i] + a[2i+1] b[2i+1], exact unless all four are -32768
  *   qw_i32x4_pair_sums(a)          int16: a[2i] + a[2i+1]
  *   qw_i16x8_narrow, qw_i8x16_narrow(a, b)   saturating, a's lanes first
@@ -34,11 +35,13 @@
 #include "simd_native.h"
 #endif
 
-/* Before a loop of up to 16 rounds with constant bounds. */
+/* Before a loop of up to 16 rounds with constant bounds; before one that must stay a loop. */
 #ifdef __clang__
 #define QW_UNROLL _Pragma("clang loop unroll(full)")
+#define QW_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #else
 #define QW_UNROLL _Pragma("GCC unroll 16")
+#define QW_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
 
 QW_SIMD_INLINE uint32_t qw_f32_bits(float x)

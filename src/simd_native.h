@@ -208,6 +208,7 @@ QW_SIMD_INLINE qw_v128 qw_i32x4_max(qw_v128 a, qw_v128 b)
 
 QW_SIMD_OP(qw_i16x8_add, qw_vu16, +)
 QW_SIMD_OP(qw_i16x8_sub, qw_vu16, -)
+QW_SIMD_OP(qw_i16x8_mul, qw_vu16, *)
 QW_SIMD_SHIFT(qw_i16x8_shl, qw_vu16, <<)
 QW_SIMD_SHIFT(qw_i16x8_shr, qw_vi16, >>)
 QW_SIMD_SHIFT(qw_u16x8_shr, qw_vu16, >>)
@@ -273,6 +274,11 @@ QW_SIMD_INLINE qw_v128 qw_i32x4_dot(qw_v128 a, qw_v128 b)
     return (qw_v128)_mm_madd_epi16((__m128i)a, (__m128i)b);
 }
 
+QW_SIMD_INLINE qw_v128 qw_i16x8_add_sat(qw_v128 a, qw_v128 b)
+{
+    return (qw_v128)_mm_adds_epi16((__m128i)a, (__m128i)b);
+}
+
 QW_SIMD_INLINE qw_v128 qw_i16x8_narrow(qw_v128 a, qw_v128 b)
 {
     return (qw_v128)_mm_packs_epi32((__m128i)a, (__m128i)b);
@@ -283,6 +289,14 @@ QW_SIMD_INLINE qw_v128 qw_i8x16_narrow(qw_v128 a, qw_v128 b)
     return (qw_v128)_mm_packs_epi16((__m128i)a, (__m128i)b);
 }
 #else
+/* A sum has overflowed where its sign is unlike that of both terms. */
+QW_SIMD_INLINE qw_v128 qw_i16x8_add_sat(qw_v128 a, qw_v128 b)
+{
+    qw_v128 sum = qw_i16x8_add(a, b);
+    qw_v128 over = qw_i16x8_shr((sum ^ a) & (sum ^ b), 15);
+    return qw_select(over, qw_i16x8_shr(a, 15) ^ qw_i16x8_splat(INT16_MAX), sum);
+}
+
 QW_SIMD_INLINE qw_v128 qw_i32x4_dot(qw_v128 a, qw_v128 b)
 {
     qw_v128 even = qw_i32x4_mul(qw_i32x4_shr(qw_i32x4_shl(a, 16), 16), qw_i32x4_shr(qw_i32x4_shl(b, 16), 16));

@@ -141,6 +141,8 @@ QW_SIMD_SHIFT(qw_u32x4_shr, wasm_u32x4_shr)
 
 QW_SIMD_2(qw_i16x8_add, wasm_i16x8_add)
 QW_SIMD_2(qw_i16x8_sub, wasm_i16x8_sub)
+QW_SIMD_2(qw_i16x8_mul, wasm_i16x8_mul)
+QW_SIMD_2(qw_i16x8_add_sat, wasm_i16x8_add_sat)
 QW_SIMD_SHIFT(qw_i16x8_shl, wasm_i16x8_shl)
 QW_SIMD_SHIFT(qw_i16x8_shr, wasm_i16x8_shr)
 QW_SIMD_SHIFT(qw_u16x8_shr, wasm_u16x8_shr)

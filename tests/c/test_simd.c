@@ -149,6 +149,11 @@ static void test_int32_operations(void)
     }
 }
 
+static int clamp(int x, int low, int high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
 static void test_small_integer_operations(void)
 {
     int wrong = 0;
@@ -160,6 +165,10 @@ static void test_small_integer_operations(void)
         EACH(8, r.us[i] == (uint16_t)(a.us[i] + b.us[i]));
         r = out(qw_i16x8_sub(x, y));
         EACH(8, r.us[i] == (uint16_t)(a.us[i] - b.us[i]));
+        r = out(qw_i16x8_mul(x, y));
+        EACH(8, r.us[i] == (uint16_t)((uint32_t)a.us[i] * b.us[i]));
+        r = out(qw_i16x8_add_sat(x, y));
+        EACH(8, r.s[i] == clamp(a.s[i] + b.s[i], -32768, 32767));
         r = out(qw_i16x8_shl(x, n));
         EACH(8, r.us[i] == (uint16_t)(a.us[i] << n));
         r = out(qw_u16x8_shr(x, n));
@@ -196,11 +205,6 @@ static void test_small_integer_operations(void)
         EACH(4, r.i[i] == a.s[2 * i] + a.s[2 * i + 1]);
     }
     CHECK_EQ(wrong, 0);
-}
-
-static int clamp(int x, int low, int high)
-{
-    return x < low ? low : x > high ? high : x;
 }
 
 static void test_narrowing_and_shuffles(void)
