@@ -37,7 +37,8 @@ await script(async (args) => {
   const { values } = parseArgs({ args, options: { port: { type: 'string' } } });
   await node('scripts/site.mjs');
   say(`\nausten-tiny, a model of 5 M parameters, goes on from "${PROMPT}" here in Node:\n`);
-  await node('dist/cli.js', 'generate', '--model', TINY, '--prompt', PROMPT, '--max_new_tokens', '64');
+  const settings = '--max_new_tokens 80 --do_sample true --temperature 0.7 --top_p 0.9 --seed 1'.split(' ');
+  await node('dist/cli.js', 'generate', '--model', TINY, '--prompt', PROMPT, ...settings);
   const server = await serve(values.port);
   say(`\nThe demo page: ${server.url}   (Ctrl+C ends)`);
 });
