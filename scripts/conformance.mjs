@@ -1,6 +1,8 @@
 // Runs every fixture below the given folders (the layout of tests/fixtures): through the native runner, the same runner as wasm
-// (base, and relaxed in a Node that has it), and the public API in Node; then compares what must be equal bit for bit.
-//   npm run conformance -- DIR... [--only tokenizer,checkpoints,...] [--model FILE] [--builds native,base,relaxed,api] [--reference]
+// (base, and relaxed in a Node that has it), and the public API in Node; then compares what must be equal bit for bit, in
+// Chromium too.
+//   npm run conformance -- DIR... [--only tokenizer,checkpoints,...] [--model FILE] [--builds native,base,relaxed,api,chromium] [--quick] [--reference]
+// --quick: real/ runs natively only; that the wasm builds give the same bits is what the hashes say (exact/real is one of them).
 // --model: the vocabulary and real model (default: the fetched one; absent: what needs it is skipped). --reference: also holds the
 // real model against its own float32 path, natively (4 GB and some minutes).
 import { existsSync } from 'node:fs';
@@ -8,13 +10,14 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { runApi } from './conformance/api.mjs';
+import { hasChromium, runChromium } from './conformance/chromium.mjs';
 import { Counter } from './conformance/counter.mjs';
 import { cmakeBuild } from './lib/cmake.mjs';
 import { nodeWithRelaxedSimd } from './lib/node-relaxed.mjs';
 import { at, captureAside, say, script } from './lib/run.mjs';
 
 const PARTS = ['tokenizer', 'checkpoints', 'processors', 'stopping', 'chat', 'real', 'exact'];
-const BUILDS = ['native', 'base', 'relaxed', 'api'];
+const BUILDS = ['native', 'base', 'relaxed', 'api', 'chromium'];
 const MODEL = 'build/models/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf';
 const TINY = 'models/austen-tiny-q8_0.gguf';
 
@@ -52,6 +55,13 @@ async function runBuild(build, options) {
     for (const folder of options.folders) await runApi({ ...options, Engine, counter, folder });
     return counter;
   }
+  if (build === 'chromium') {
+    const counter = new Counter();
+    if (options.only && !options.only.includes('exact')) return null;
+    if (!hasChromium()) say('chromium: not here, not run');
+    for (const folder of hasChromium() ? options.folders : []) await runChromium({ ...options, counter, folder });
+    return counter;
+  }
   const runner = runnerOf(build);
   if (!runner) {
     say(`${build}: no Node with relaxed SIMD here, not run`);
@@ -60,7 +70,8 @@ async function runBuild(build, options) {
   const args = [...runner.slice(1), ...options.folders];
   if (options.model) args.push('--model', options.model);
   if (options.tiny) args.push('--tiny', options.tiny);
-  if (options.only) args.push('--only', options.only.join(','));
+  const parts = (options.only ?? PARTS).filter((part) => part !== 'real' || build === 'native' || !options.quick);
+  args.push('--only', parts.join(','));
   if (options.reference && build === 'native') args.push('--reference');
   return readRunner(build, await captureAside(runner[0], args, { seconds: 3600 }));
 }
@@ -89,6 +100,7 @@ function parse(args) {
       model: { type: 'string' },
       builds: { type: 'string', default: BUILDS.join(',') },
       reference: { type: 'boolean', default: false },
+      quick: { type: 'boolean', default: false },
     },
   });
   const only = values.only?.split(',') ?? null;
@@ -104,7 +116,8 @@ function parse(args) {
   const model = values.model ?? (existsSync(at(MODEL)) ? at(MODEL) : null);
   const folders = (positionals.length ? positionals : [at('tests/fixtures')]).map((folder) => path.resolve(folder));
   const tiny = at(TINY);
-  return { only, builds, folders, tiny, reference: values.reference, model: model && path.resolve(model) };
+  const { reference, quick } = values;
+  return { only, builds, folders, tiny, reference, quick, model: model && path.resolve(model) };
 }
 
 await script(async (args) => {

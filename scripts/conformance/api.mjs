@@ -2,7 +2,7 @@
 // that the C runner prints too.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import { TINY_ROW, TINY_TEXT, VARIANTS, exactName, exactRows, logitsHash } from '../lib/exact.mjs';
+import { REAL_ROW, TINY_ROW, VARIANTS, exactHashes } from '../lib/exact.mjs';
 
 /** fixtures/README.md, Tolerances. */
 const LOGITS_TOLERANCE = 2e-4;
@@ -187,37 +187,43 @@ async function chat({ Engine, counter, folder, model }) {
   });
 }
 
-async function exact({ Engine, counter, folder, tiny }) {
-  const take = async (model, source, ids, variants) => {
-    for (const [quantize, kvType] of variants)
-      await counter.try(`api exact/${model}`, () =>
-        withEngine(Engine, source, { quantize, kvType, contextLength: 512 }, async (engine) => {
-          const tokens = ids ?? (await engine.tokenize(TINY_TEXT, { parse_special: false }));
-          const hash = await logitsHash(engine, exactRows(tokens, TINY_ROW));
-          counter.hashes.set(exactName(model, quantize, kvType), hash);
-        }),
-      );
-  };
+/** What the exactness part runs of a folder, as exactHashes() wants it. */
+export function exactModels({ folder, model, tiny }) {
+  const models = [];
   for (const name of checkpointNames(folder)) {
     const { single } = readJson(folder, 'checkpoints', name, 'expected.json');
-    if (single) await take(name, `${path.join(folder, 'checkpoints', name)}/`, single.input_ids, VARIANTS.checkpoint);
+    const source = `${path.join(folder, 'checkpoints', name)}/`;
+    if (!single) continue; // one that is refused
+    models.push({ model: name, source, ids: single.input_ids, longest: TINY_ROW, variants: VARIANTS.checkpoint });
   }
-  if (tiny) await take('tiny', tiny, null, VARIANTS.gguf);
+  if (tiny) models.push({ model: 'tiny', source: tiny, ids: null, longest: TINY_ROW, variants: VARIANTS.gguf });
+  if (model && existsSync(path.join(folder, 'real/teacher.json'))) {
+    const [{ input_ids: ids }] = readJson(folder, 'real/teacher.json');
+    models.push({ model: 'real', source: model, ids, longest: REAL_ROW, variants: VARIANTS.gguf });
+  }
+  return models;
 }
 
-/** @type {Record<string, [proof: string, part: (options: any) => Promise<void>]>} */
-const PARTS = {
-  tokenizer: ['tokenizer/encode.jsonl', tokenizer],
-  checkpoints: ['checkpoints', checkpoints],
-  stopping: ['stopping/cases.jsonl', stopping],
-  chat: ['chat/cases.jsonl', chat],
-  exact: ['checkpoints', exact],
-};
+async function exact({ Engine, counter, folder, model, tiny }) {
+  for (const one of exactModels({ folder, model, tiny }))
+    await counter.try(`api exact/${one.model}`, async () => {
+      for (const [name, hash] of await exactHashes(Engine, one)) counter.hashes.set(name, hash);
+    });
+}
+
+/** proof: a file or folder of the part; it is run where that exists. */
+const PARTS = [
+  { name: 'tokenizer', proof: 'tokenizer/encode.jsonl', run: tokenizer },
+  { name: 'checkpoints', proof: 'checkpoints', run: checkpoints },
+  { name: 'stopping', proof: 'stopping/cases.jsonl', run: stopping },
+  { name: 'chat', proof: 'chat/cases.jsonl', run: chat },
+  { name: 'exact', proof: 'checkpoints', run: exact },
+];
 
 /** Runs the parts that a folder holds; only: names, or null for all. */
 export async function runApi({ Engine, counter, folder, model, tiny, only }) {
-  for (const [name, [proof, part]] of Object.entries(PARTS)) {
+  for (const { name, proof, run } of PARTS) {
     if ((only && !only.includes(name)) || !existsSync(path.join(folder, proof))) continue;
-    await counter.try(`api ${name}`, () => part({ Engine, counter, folder, model, tiny }));
+    await counter.try(`api ${name}`, () => run({ Engine, counter, folder, model, tiny }));
   }
 }

@@ -65,5 +65,18 @@ export async function logitsHash(engine, rows) {
   return hash.toString();
 }
 
-/** How the runner names a variant of a model. */
-export const exactName = (model, quantize, kvType) => `exact/${model}, ${quantize}, ${kvType} cache`;
+/** The hashes of a model's variants, as pairs of the runner's name and hash. ids: null for those of the tiny text. */
+export async function exactHashes(Engine, { model, source, ids, longest, variants }) {
+  const hashes = [];
+  for (const [quantize, kvType] of variants) {
+    const engine = await Engine.load(source, { quantize, kvType, contextLength: 512, cache: false });
+    try {
+      const tokens = ids ?? (await engine.tokenize(TINY_TEXT, { parse_special: false }));
+      const hash = await logitsHash(engine, exactRows(tokens, longest));
+      hashes.push([`exact/${model}, ${quantize}, ${kvType} cache`, hash]);
+    } finally {
+      await engine.close();
+    }
+  }
+  return hashes;
+}
