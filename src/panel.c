@@ -189,6 +189,22 @@ static void pack_floats(uint8_t *panel, qw_layout_traits t, const uint8_t *src, 
     else pack_elements(panel, src, 2, n_rows, cols);
 }
 
+/* Rows of any type, a block at a time, to float32. */
+static void pack_widened(uint8_t *panel, const uint8_t *src, qw_dtype type, int32_t n_rows, int32_t cols)
+{
+    int32_t block = qw_dtype_block(type);
+    float x[256]; /* the largest block */
+
+    memset(panel, 0, qw_panel_bytes(QW_LAYOUT_F32, cols));
+    for (int32_t r = 0; r < n_rows; r++) {
+        for (int32_t at = 0; at < cols; at += block, src += qw_dtype_block_bytes(type)) {
+            qw_dequantize(x, src, type, block);
+            for (int32_t i = 0; i < block; i++)
+                memcpy(panel + ((size_t)(at + i) * QW_PANEL_ROWS + (size_t)r) * sizeof *x, x + i, sizeof *x);
+        }
+    }
+}
+
 /* 32 columns of a float row become a block of the file type that the layout stands for; columns past the end are zeros. */
 static void quantise(qw_codes *out, qw_layout_traits t, const uint8_t *row, qw_dtype type, int32_t left)
 {
@@ -207,7 +223,8 @@ void qw_panel_pack(uint8_t *panel, qw_layout layout, const uint8_t *src, qw_dtyp
     qw_codes rows[QW_PANEL_ROWS] = {{0}};
 
     if (is_float(t)) {
-        pack_floats(panel, t, src, n_rows, cols);
+        if (type == t.type) pack_floats(panel, t, src, n_rows, cols);
+        else pack_widened(panel, src, type, n_rows, cols);
         return;
     }
     for (int32_t at = 0; at < cols; at += t.blocks * QW_BLOCK, panel += qw_layout_unit_bytes(t)) {

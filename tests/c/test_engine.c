@@ -82,6 +82,33 @@ static void feed_of_any_size_gives_the_same_engine(const char *path, const char 
     qw_ids_free(&ids);
 }
 
+/* "f32" keeps the same numbers that the file's own types stand for: what quantised paths are held to is no other model. */
+static void f32_keeps_the_numbers_of_the_file(void)
+{
+    static const char *const options[2] = {"{\"contextLength\": 32}", "{\"contextLength\": 32, \"quantize\": \"f32\"}"};
+    qw_engine *e[2] = {NULL, NULL};
+    qw_error err = {0};
+    float row[2][2048];
+
+    for (int i = 0; i < 2; i++) CHECK_EQ(run_load(&e[i], TINY_GGUF, options[i], 0, &err), QW_OK);
+    for (int32_t l = 0; e[0] && e[1] && l < qw_engine_model(e[0])->config.n_layer; l++) {
+        const qw_mat *a = &qw_engine_model(e[0])->weights.layer[l].w_down,
+                     *b = &qw_engine_model(e[1])->weights.layer[l].w_down;
+
+        CHECK_EQ(a->layout, QW_LAYOUT_I8);
+        CHECK_EQ(b->layout, QW_LAYOUT_F32);
+        CHECK_EQ(a->rows * a->cols, b->rows * b->cols);
+        for (int32_t r = 0; r < a->rows && a->cols <= 2048; r++) {
+            qw_mat_row(row[0], a, r);
+            qw_mat_row(row[1], b, r);
+            check_same(row[0], row[1], (size_t)a->cols);
+        }
+    }
+    CHECK(e[0] && e[1] && qw_engine_model(e[0])->weights.layer[0].w_down.cols <= 2048);
+    qw_engine_free(e[0]);
+    qw_engine_free(e[1]);
+}
+
 static void threads_and_chunks_do_not_change_a_bit(const char *path, const char *kv_type)
 {
     qw_ids ids = make_prompt(PROMPT, 11);
@@ -322,6 +349,7 @@ int main(void)
     feed_of_any_size_gives_the_same_engine("tests/fixtures/checkpoints/sharded", "{\"quantize\": \"q4_0\"}",
                                            checkpoint_sizes + 2, 3);
     feed_of_any_size_gives_the_same_engine(TINY_GGUF, "{\"contextLength\": 64}", gguf_sizes, 3);
+    f32_keeps_the_numbers_of_the_file();
     threads_and_chunks_do_not_change_a_bit(TINY_CHECKPOINT, "f32");
     threads_and_chunks_do_not_change_a_bit("tests/fixtures/checkpoints/sliding", "f16");
     threads_and_chunks_do_not_change_a_bit(TINY_GGUF, "q8_0");
