@@ -77,12 +77,14 @@ static void quantise(int8_t *q, float *scale, const float *x)
     }
 }
 
+/* int16 of columns 0, 2, 1, 3 of each four: the order in which a shift by 8 and a mask take bytes of weights apart. */
 static void widen(int16_t *out, const int8_t *q)
 {
     for (int i = 0; i < 2; i++) {
         qw_v128 v = qw_load(q + 16 * i);
-        qw_store(out + 16 * i, qw_i16x8_extend_low_i8x16(v));
-        qw_store(out + 16 * i + 8, qw_i16x8_extend_high_i8x16(v));
+        qw_v128 even = qw_i16x8_shr(qw_i16x8_shl(v, 8), 8), odd = qw_i16x8_shr(v, 8);
+        qw_store(out + 16 * i, qw_i32x4_zip_low(even, odd));
+        qw_store(out + 16 * i + 8, qw_i32x4_zip_high(even, odd));
     }
 }
 
@@ -97,12 +99,30 @@ static void split(int8_t *out, const int8_t *q)
     }
 }
 
-static int32_t sum16(const int8_t *q)
+static int32_t lanes_sum(qw_v128 v)
 {
-    int32_t sum = 0;
+    return qw_i32x4_lane(v, 0) + qw_i32x4_lane(v, 1) + qw_i32x4_lane(v, 2) + qw_i32x4_lane(v, 3);
+}
 
-    for (int i = 0; i < 16; i++) sum += q[i];
-    return sum;
+/* Of 16 bytes. */
+static int32_t sum16(qw_v128 v)
+{
+    return lanes_sum(qw_i32x4_pair_sums(qw_i16x8_add(qw_i16x8_extend_low_i8x16(v), qw_i16x8_extend_high_i8x16(v))));
+}
+
+static void summarise(qw_act_block *out, const int8_t *q)
+{
+    out->sum = out->negatives = 0;
+    for (int h = 0; h < 2; h++) {
+        qw_v128 v = qw_load(q + 16 * h);
+        int32_t sum = sum16(v);
+        out->sum += sum;
+        out->minus32[h] = -32 * sum;
+        out->negatives -= sum16(qw_and(v, qw_i8x16_gt(qw_zero(), v)));
+    }
+    out->minus8 = -8 * out->sum;
+    out->minus16 = -16 * out->sum;
+    out->scaled_sum = out->scale * (float)out->sum;
 }
 
 static void set_row(qw_acts *a, int32_t row)
@@ -112,21 +132,13 @@ static void set_row(qw_acts *a, int32_t row)
     for (int32_t b = 0; b < a->blocks; b++) {
         size_t at = (size_t)row * (size_t)a->blocks + (size_t)b;
         int8_t *q = a->q + at * QW_BLOCK;
-        qw_act_block *out = a->block + at;
-        int32_t left = a->cols - b * QW_BLOCK, sum;
+        int32_t left = a->cols - b * QW_BLOCK;
         float tail[QW_BLOCK] = {0};
         if (left < QW_BLOCK && left > 0) memcpy(tail, x + b * QW_BLOCK, (size_t)left * sizeof(float));
-        quantise(q, &out->scale, left < QW_BLOCK ? tail : x + b * QW_BLOCK);
+        quantise(q, &a->block[at].scale, left < QW_BLOCK ? tail : x + b * QW_BLOCK);
         if (a->kernel == QW_KERNEL_DOT32) split((int8_t *)a->wide + at * 2 * QW_BLOCK, q);
         else widen((int16_t *)a->wide + at * QW_BLOCK, q);
-        for (int h = 0; h < 2; h++) {
-            out->sum[h] = sum16(q + 16 * h);
-            out->minus32[h] = -32 * out->sum[h];
-        }
-        sum = out->sum[0] + out->sum[1];
-        out->minus8 = -8 * sum;
-        out->minus16 = -16 * sum;
-        out->scaled_sum = out->scale * (float)sum;
+        summarise(&a->block[at], q);
     }
 }
 

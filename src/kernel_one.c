@@ -1,18 +1,150 @@
 /* SPDX-License-Identifier: MIT
- * One panel times one token: codes are unpacked in registers as they stream in. */
+ * One panel times one token: codes are unpacked in registers as they stream in. Sums of products stay in int16 as long as they
+ * fit: 8 sums of two products of codes below 16, 4 of codes below 32, 2 of codes below 64 (127 * 2 * 63 * 2 < 2^15). */
 #include "kernel_block.h"
+
+/* A token's activations of the block at hand. */
+typedef struct operand {
+    const int8_t *q;
+    const int16_t *wide;
+    const qw_act_block *block;
+} operand;
+
+/* The i-th 4 bytes at p in every lane. */
+QW_SIMD_INLINE qw_v128 lane_of(const void *p, int i)
+{
+    qw_v128 v = qw_load((const uint8_t *)p + i / 4 * 16);
+
+    if (i % 4 == 0) return qw_f32x4_dup(v, 0);
+    if (i % 4 == 1) return qw_f32x4_dup(v, 1);
+    return i % 4 == 2 ? qw_f32x4_dup(v, 2) : qw_f32x4_dup(v, 3);
+}
+
+/* Chunks k..k+n-1 as int16 sums. */
+QW_SIMD_INLINE qw_v128 sum_int16(recipe c, const masks *m, const uint8_t *codes, const operand *x, int k, int n)
+{
+    qw_v128 sum = qw_zero();
+
+    QW_UNROLL
+    for (int i = k; i < k + n; i++) {
+#if QW_RELAXED
+        if (c.kernel == QW_KERNEL_DOT16) {
+            qw_v128 d = qw_i16x8_relaxed_dot(lane_of(x->q, i), chunk(c.t.bits, m, codes, i));
+            sum = i == k ? d : qw_i16x8_add_sat(sum, d);
+            continue;
+        }
+#endif
+        qw_v128 even = qw_i16x8_mul(pairs(c.t.bits, m, codes, i, 0), lane_of(x->wide, 2 * i));
+        sum = i == k ? even : qw_i16x8_add_sat(sum, even);
+        sum = qw_i16x8_add_sat(sum, qw_i16x8_mul(pairs(c.t.bits, m, codes, i, 1), lane_of(x->wide, 2 * i + 1)));
+    }
+    return sum;
+}
+
+/* The products of chunks first..last-1, four rows in four lanes, plus start. */
+QW_SIMD_INLINE qw_v128 sum_of(recipe c, const masks *m, const uint8_t *codes, const operand *x, int first, int last,
+                              qw_v128 start)
+{
+    int group = c.t.bits == 4 ? 8 : c.t.bits == 5 ? 4 : 2;
+    qw_v128 sum = start, minus = qw_zero();
+
+#if QW_RELAXED
+    if (c.kernel == QW_KERNEL_DOT32) {
+        QW_UNROLL
+        for (int k = first; k < last; k++) {
+            qw_v128 w = chunk(c.t.bits, m, codes, k);
+            if (c.t.bits < 8) {
+                sum = qw_i32x4_relaxed_dot_add(lane_of(x->q, k), w, sum);
+            } else {
+                /* Signed weights go first; the activations' positive and negative parts are the seven bits. */
+                sum = qw_i32x4_relaxed_dot_add(w, lane_of(x->wide, 2 * k), sum);
+                minus = qw_i32x4_relaxed_dot_add(w, lane_of(x->wide, 2 * k + 1), minus);
+            }
+        }
+        return c.t.bits < 8 ? sum : qw_i32x4_sub(sum, minus);
+    }
+#endif
+    (void)minus;
+    if (c.t.bits == 8) {
+        QW_UNROLL
+        for (int i = 2 * first; i < 2 * last; i++)
+            sum = qw_i32x4_add(sum, qw_i32x4_dot(pairs(8, m, codes, i / 2, i % 2), lane_of(x->wide, i)));
+        return sum;
+    }
+    if (group > last - first) group = last - first;
+    QW_UNROLL
+    for (int k = first; k < last; k += group)
+        sum = qw_i32x4_add(sum, qw_i32x4_pair_sums(sum_int16(c, m, codes, x, k, group)));
+    return sum;
+}
+
+/* A block's scales, four rows each. */
+typedef struct block_scales {
+    const float *scale, *min;
+    const int32_t *sub, *submin; /* of the first half; the second's follow */
+} block_scales;
+
+/* Where no single chain of sums spans the block its halves are added as floats: exact, and it keeps compilers from computing
+ * all products first and spilling them. */
+QW_SIMD_INLINE qw_v128 whole(recipe c, const masks *m, const uint8_t *codes, const operand *x)
+{
+    bool one_chain = c.t.bits == 4 || (c.kernel == QW_KERNEL_DOT32 && c.t.bits < 8);
+    qw_v128 start = correction(c.t.offset, x->block, 0);
+
+    if (one_chain) return qw_f32x4_convert_i32x4(sum_of(c, m, codes, x, 0, 8, start));
+    return qw_f32x4_add(qw_f32x4_convert_i32x4(sum_of(c, m, codes, x, 0, 4, start)),
+                        qw_f32x4_convert_i32x4(sum_of(c, m, codes, x, 4, 8, qw_zero())));
+}
+
+QW_SIMD_INLINE qw_v128 add_whole(qw_v128 acc, recipe c, const masks *m, const uint8_t *codes, block_scales s,
+                                 const operand *x)
+{
+    qw_v128 factor = qw_f32x4_mul(qw_load(s.scale), qw_load32_splat(&x->block->scale));
+
+    acc = qw_f32x4_add(acc, qw_f32x4_mul(whole(c, m, codes, x), factor));
+    if (!c.t.has_min) return acc;
+    return qw_f32x4_add(acc, qw_f32x4_mul(qw_load(s.min), qw_load32_splat(&x->block->scaled_sum)));
+}
+
+QW_SIMD_INLINE qw_v128 add_halves(qw_v128 acc, recipe c, const masks *m, const uint8_t *codes, block_scales s,
+                                  const operand *x)
+{
+    qw_v128 xscale = qw_load32_splat(&x->block->scale);
+    qw_v128 a = sum_of(c, m, codes, x, 0, 4, correction(c.t.offset, x->block, 0));
+    qw_v128 b = sum_of(c, m, codes, x, 4, 8, correction(c.t.offset, x->block, 1));
+    qw_v128 total = qw_i32x4_add(qw_i32x4_mul(qw_load(s.sub), a), qw_i32x4_mul(qw_load(s.sub + 4), b));
+
+    acc = qw_f32x4_add(acc, qw_f32x4_mul(qw_f32x4_convert_i32x4(total), qw_f32x4_mul(qw_load(s.scale), xscale)));
+    if (!c.t.has_min) return acc;
+    total = qw_i32x4_add(qw_i32x4_mul(qw_load(s.submin), qw_load32_splat(&x->block->minus32[0])),
+                         qw_i32x4_mul(qw_load(s.submin + 4), qw_load32_splat(&x->block->minus32[1])));
+    total = qw_i32x4_shr(qw_i32x4_sub(qw_zero(), total), 5);
+    return qw_f32x4_add(acc, qw_f32x4_mul(qw_f32x4_convert_i32x4(total), qw_f32x4_mul(qw_load(s.min), xscale)));
+}
+
+QW_SIMD_INLINE operand first_operand(const qw_acts *a, int32_t token)
+{
+    size_t at = (size_t)token * (size_t)a->blocks;
+
+    return (operand){a->q + at * QW_BLOCK, (const int16_t *)a->wide + at * QW_BLOCK, a->block + at};
+}
+
+QW_SIMD_INLINE operand next_operand(operand x)
+{
+    return (operand){x.q + QW_BLOCK, x.wide + QW_BLOCK, x.block + 1};
+}
 
 /* Layouts whose unit is one block. */
 QW_SIMD_INLINE void one_simple(float *out, const uint8_t *panel, const qw_acts *a, int32_t token, recipe c)
 {
-    const int32_t unit = qw_layout_unit_bytes(c.t), blocks = (a->cols + QW_BLOCK - 1) / QW_BLOCK;
-    operand x = operand_of(a, token, 0);
+    const int32_t blocks = (a->cols + QW_BLOCK - 1) / QW_BLOCK;
+    operand x = first_operand(a, token);
+    masks m = make_masks(c.t.bits);
     qw_v128 acc = qw_zero();
 
-    for (int32_t b = 0; b < blocks; b++, panel += unit) {
+    for (int32_t b = 0; b < blocks; b++, panel += qw_layout_unit_bytes(c.t), x = next_operand(x)) {
         block_scales s = {(const float *)(const void *)panel, (const float *)(const void *)(panel + 16), NULL, NULL};
-        block_add(&acc, c, panel + c.t.header, s, &x, 1);
-        x = (operand){x.q + QW_BLOCK, x.wide + QW_BLOCK, x.block + 1};
+        acc = add_whole(acc, c, &m, panel + c.t.header, s, &x);
     }
     qw_store(out, acc);
 }
@@ -20,17 +152,20 @@ QW_SIMD_INLINE void one_simple(float *out, const uint8_t *panel, const qw_acts *
 /* Layouts with sub-scales in units of 8 blocks. */
 QW_SIMD_INLINE void one_super(float *out, const uint8_t *panel, const qw_acts *a, int32_t token, recipe c)
 {
-    float scale[8][4], min[8][4];
-    int32_t sub[8][2][4], submin[8][2][4];
-    operand x = operand_of(a, token, 0);
+    float scale[8 * 4], min[8 * 4];
+    int32_t sub[16 * 4], submin[16 * 4];
+    scale_rows rows = {scale, min, sub, submin, 1};
+    operand x = first_operand(a, token);
+    masks m = make_masks(c.t.bits);
     qw_v128 acc = qw_zero();
 
     for (int32_t col = 0; col < a->cols; col += 8 * QW_BLOCK, panel += qw_layout_unit_bytes(c.t)) {
-        unit_scales(scale, min, sub, submin, c.t, panel);
-        for (int32_t b = 0; b < 8; b++) {
-            block_scales s = {scale[b], min[b], (const int32_t(*)[4])sub[b], (const int32_t(*)[4])submin[b]};
-            block_add(&acc, c, panel + c.t.header + b * c.t.bits * 16, s, &x, 1);
-            x = (operand){x.q + QW_BLOCK, x.wide + QW_BLOCK, x.block + 1};
+        unit_scales(rows, c.t, panel);
+        QW_NO_UNROLL
+        for (int32_t b = 0; b < 8; b++, x = next_operand(x)) {
+            block_scales s = {scale + 4 * b, min + 4 * b, sub + 8 * b, submin + 8 * b};
+            const uint8_t *codes = panel + c.t.header + b * c.t.bits * 16;
+            acc = c.t.halves ? add_halves(acc, c, &m, codes, s, &x) : add_whole(acc, c, &m, codes, s, &x);
         }
     }
     qw_store(out, acc);
@@ -39,7 +174,7 @@ QW_SIMD_INLINE void one_super(float *out, const uint8_t *panel, const qw_acts *a
 #define ONE(name, layout, kernel, shape)                                                                               \
     static void name(float *out, const uint8_t *panel, const qw_acts *a, int32_t token)                                \
     {                                                                                                                  \
-        shape(out, panel, a, token, make_recipe(layout, kernel, false));                                               \
+        shape(out, panel, a, token, make_recipe(layout, kernel));                                                      \
     }
 #define ONE_ALL(kernel, suffix)                                                                                        \
     ONE(u4_##suffix, QW_LAYOUT_U4, kernel, one_simple)                                                                 \
@@ -51,6 +186,7 @@ QW_SIMD_INLINE void one_super(float *out, const uint8_t *panel, const qw_acts *a
     ONE(k6_##suffix, QW_LAYOUT_K6, kernel, one_super)                                                                  \
     ONE(k4_##suffix, QW_LAYOUT_K4, kernel, one_super)                                                                  \
     ONE(k2m_##suffix, QW_LAYOUT_K2M, kernel, one_super)
+/* In the order of qw_layout. */
 #define ROW(i8, suffix)                                                                                                \
     {                                                                                                                  \
         i8, u4_##suffix, u5_##suffix, u4m_##suffix, u5m_##suffix, k4m_##suffix, k5m_##suffix, k6_##suffix,             \

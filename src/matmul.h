@@ -26,10 +26,11 @@ typedef enum qw_kernel { QW_KERNEL_BASE, QW_KERNEL_DOT16, QW_KERNEL_DOT32 } qw_k
 /* What 32 activations have in common. */
 typedef struct qw_act_block {
     float scale;
-    float scaled_sum;        /* scale * sum of the 32 q */
-    int32_t sum[2];          /* of each half of 16 */
-    int32_t minus8, minus16; /* -8 and -16 times the sum of 32: what unsigned codes of 4 and 5 bits are off by */
-    int32_t minus32[2];      /* -32 times the sums of 16: the same for 6 bits */
+    float scaled_sum;        /* scale * sum */
+    int32_t sum;             /* of q */
+    int32_t minus8, minus16; /* -8 and -16 times the sum: what unsigned codes of 4 and 5 bits are off by */
+    int32_t minus32[2];      /* -32 times the sums of the halves of 16: the same for 6 bits */
+    int32_t negatives;       /* the sum of max(-q, 0) */
 } qw_act_block;
 
 /* Activations of n rows, prepared for every layout that will meet them. Storage is planned once for a number of rows and
@@ -40,7 +41,7 @@ typedef struct qw_acts {
     int32_t n, cols, blocks; /* blocks = ceil(cols / 32), padded up to a multiple of 8 with zeros */
     const float *x;          /* [n][cols], borrowed: float layouts read it */
     int8_t *q;               /* [n][blocks * 32] */
-    void *wide; /* the same as int16; for DOT32 instead, of each 4 columns, 4 bytes max(q, 0), 4 bytes max(-q, 0) */
+    void *wide; /* of each 4 columns 8 bytes: int16 of columns 0, 2, 1, 3; for DOT32 bytes max(q, 0), then max(-q, 0) */
     qw_act_block *block; /* [n][blocks] */
     void *storage;
     int32_t max_rows, max_cols;

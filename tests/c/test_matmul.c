@@ -236,17 +236,19 @@ static void test_activations_are_quantised_as_defined(void)
         for (int b = 0; b < 16; b++) {
             const qw_act_block *block = &a.block[r * 16 + b];
             float amax = 0;
-            int32_t sums[2] = {0, 0};
+            int32_t sums[2] = {0, 0}, negatives = 0;
             for (int j = b * 32; j < b * 32 + 32 && j < 300; j++) amax = fmaxf(amax, fabsf(x[r * 300 + j]));
             for (int j = 0; j < 32; j++) {
                 int q = a.q[(r * 16 + b) * 32 + j], col = b * 32 + j;
                 float value = col < 300 && amax > 0 ? rintf(x[r * 300 + col] * (127.0f / amax)) : 0;
                 wrong += q != (int)value;
                 sums[j / 16] += q;
+                negatives += q < 0 ? -q : 0;
             }
             CHECK_NEAR(block->scale, amax / 127.0f, 0);
-            CHECK_EQ(block->sum[0], sums[0]);
-            CHECK_EQ(block->sum[1], sums[1]);
+            CHECK_EQ(block->sum, sums[0] + sums[1]);
+            CHECK_EQ(block->negatives, negatives);
+            CHECK_EQ(block->minus32[0], -32 * sums[0]);
             CHECK_EQ(block->minus8, -8 * (sums[0] + sums[1]));
             CHECK_EQ(block->minus16, -16 * (sums[0] + sums[1]));
             CHECK_EQ(block->minus32[1], -32 * sums[1]);
