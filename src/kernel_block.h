@@ -126,12 +126,13 @@ QW_SIMD_INLINE void unit_scales(scale_rows out, qw_layout_traits t, const uint8_
     const uint8_t *at = unit + (t.has_min ? 32 : 16);
     qw_v128 byte = qw_opaque(qw_i32x4_splat(255)), nibble = qw_opaque(qw_i32x4_splat(15));
 
+    /* Arithmetic shifts: after a logical one clang converts to float as from unsigned, which takes x86-64 eight instructions. */
     QW_UNROLL
     for (unsigned b = 0; b < 8; b++) {
         float *scale = out.scale + 4 * (int32_t)b * out.step, *min = out.min + 4 * (int32_t)b * out.step;
         if (!t.halves) {
-            qw_v128 s = qw_and(qw_u32x4_shr(qw_load(at + b / 4 * 16), b % 4 * 8), byte);
-            qw_v128 m = qw_and(qw_u32x4_shr(qw_load(at + 32 + b / 4 * 16), b % 4 * 8), byte);
+            qw_v128 s = qw_and(qw_i32x4_shr(qw_load(at + b / 4 * 16), b % 4 * 8), byte);
+            qw_v128 m = qw_and(qw_i32x4_shr(qw_load(at + 32 + b / 4 * 16), b % 4 * 8), byte);
             qw_store(scale, qw_f32x4_mul(d, qw_f32x4_convert_i32x4(s)));
             qw_store(min, qw_f32x4_mul(dmin, qw_f32x4_convert_i32x4(m)));
             continue;
