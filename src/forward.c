@@ -197,19 +197,27 @@ static void lm_head(const run *r)
     multiply(r, s->h, p->n_wanted, &head, 1);
 }
 
-void qw_forward(const qw_model *m, qw_scratch *s, qw_kv *kv, qw_pool *pool, const qw_pass *pass)
+static void embed(const run *r)
 {
-    const qw_config *c = &m->config;
+    const qw_config *c = &r->m->config;
+    const qw_pass *p = r->pass;
+
+    for (int32_t i = 0; i < p->at.n; i++)
+        qw_mat_row(r->s->x + (size_t)i * (size_t)c->dim, &r->m->weights.embed, p->ids[i]);
+    qw_rope_angles(r->s->cos_sin, p->at.pos, p->at.n, r->s->inv_freq, c->head_dim / 2, r->s->rope_scale);
+    keep_hidden(r, 0, r->s->x);
+}
+
+void qw_forward(const qw_model *m, qw_scratch *s, qw_kv *kv, qw_pool *pool, const qw_pass *pass, int32_t first,
+                int32_t last)
+{
     run r = {m, s, kv, pool, pass};
 
-    for (int32_t i = 0; i < pass->at.n; i++)
-        qw_mat_row(s->x + (size_t)i * (size_t)c->dim, &m->weights.embed, pass->ids[i]);
-    qw_rope_angles(s->cos_sin, pass->at.pos, pass->at.n, s->inv_freq, c->head_dim / 2, s->rope_scale);
-    keep_hidden(&r, 0, s->x);
-    for (int32_t l = 0; l < c->n_layer; l++) {
+    if (first == 0) embed(&r);
+    for (int32_t l = first; l < last; l++) {
         layer_attention(&r, l);
         layer_ffn(&r, l);
         keep_hidden(&r, l + 1, s->x);
     }
-    lm_head(&r);
+    if (last == m->config.n_layer) lm_head(&r);
 }

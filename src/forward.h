@@ -36,7 +36,10 @@ typedef struct qw_pass {
     float *hidden;         /* [n_layer + 2][at.n][dim] embedding, after each layer, after the final norm; or NULL */
 } qw_pass;
 
-/* Leaves logits [n_wanted][n_vocab] in s->logits and the tokens' keys and values in the cache. */
-void qw_forward(const qw_model *m, qw_scratch *s, qw_kv *kv, qw_pool *pool, const qw_pass *pass);
+/* Takes the pass from layer `first` up to `last`: layer 0 begins with the embedding, n_layer ends with the LM head. Slices of one
+ * pass follow each other on the same scratch, with no other pass between them. After the last slice the logits
+ * [n_wanted][n_vocab] stand in s->logits, and the tokens' keys and values in the cache. */
+void qw_forward(const qw_model *m, qw_scratch *s, qw_kv *kv, qw_pool *pool, const qw_pass *pass, int32_t first,
+                int32_t last);
 
 #endif

@@ -68,7 +68,8 @@ typedef enum qw_step_result {
     QW_STEP_SCORES = 2, /* custom_processor: qw_job_scores' rows may be edited, then step again */
 } qw_step_result;
 
-/* One bounded step; at most max_tokens (>= 1) tokens of prompt. On an error the job has ended, the KV cache keeps what is sound. */
+/* One bounded step: a token for every row, or of prompts as much work as max_tokens (>= 1) tokens are (a pass over many
+ * tokens is taken some layers at a time). On an error the job has ended, the KV cache keeps what is sound. */
 qw_status qw_step(qw_engine *e, int32_t max_tokens, qw_step_result *result, qw_error *err);
 
 /* What the last step (or qw_job_end_row) brought, as JSON: {"phase": "prefill"|"decode", "loaded": n, "total": n (prompt tokens), "chunks":

@@ -24,10 +24,12 @@ qw_status qw_write_lines(qw_buf *out, const qw_buf *lines, qw_error *err)
     return qw_buf_append(out, "]", 1, err);
 }
 
-/* Prompt tokens of the job, those of them that the cache had, and those that are in the cache now. */
+/* Prompt tokens of the job, those of them that the cache had, and those that are in the cache now (a pass under way not
+ * counted). */
 static void count_prompt(const qw_session *s, int32_t *total, int32_t *cached, int32_t *done)
 {
-    *total = *cached = *done = 0;
+    *total = *cached = 0;
+    *done = s->job.prefill ? -s->job.pass.n : 0;
     for (int32_t r = 0; r < s->job.n_rows; r++) {
         const qw_row *row = &s->job.rows[r];
         int32_t n = s->kv.row[row->kv].n;

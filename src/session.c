@@ -239,11 +239,19 @@ qw_status qw_session_start(qw_session *s, qw_job_kind kind, const qw_start *star
     return status;
 }
 
+/* A pass that was not finished leaves no keys and values behind. */
+static void drop_pass(qw_session *s)
+{
+    for (int32_t i = s->job.pass.n - 1; i >= 0; i--) qw_kv_truncate(&s->kv, s->pass_row[i], s->pass_pos[i]);
+    s->job.pass.n = 0;
+}
+
 void qw_session_end(qw_session *s)
 {
     qw_job *j = &s->job;
     qw_row *rows = j->rows;
 
+    drop_pass(s);
     for (int32_t r = 0; r < j->n_rows; r++) {
         qw_row *row = &rows[r];
         qw_ids *held = &s->held[row->kv];

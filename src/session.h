@@ -43,8 +43,16 @@ typedef struct qw_row {
     qw_finish finish;
 } qw_row;
 
+/* A pass that has been begun: its tokens stand in the session's arrays, their positions are reserved. */
+typedef struct qw_begun {
+    int32_t n, n_wanted;         /* tokens; logits wanted */
+    int32_t layer;               /* the next one */
+    qw_row *scored[QW_PASS_MAX]; /* rows of the wanted logits */
+} qw_begun;
+
 typedef struct qw_job {
     qw_job_kind kind;
+    qw_begun pass; /* n = 0: none */
     qw_settings settings;
     qw_stops *stops;
     qw_row *rows; /* [max_rows of the session] */

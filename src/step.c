@@ -8,13 +8,6 @@
 
 #include <string.h>
 
-/* The pass being built in the session's arrays. */
-typedef struct building {
-    qw_session *s;
-    qw_row *scored[QW_PASS_MAX]; /* rows of the wanted logits */
-    int32_t n, n_wanted;
-} building;
-
 static int32_t min_of(int32_t a, int32_t b)
 {
     return a < b ? a : b;
@@ -31,33 +24,41 @@ static int32_t n_new(const qw_row *row)
 }
 
 /* Adds the row's next n ids to the pass; false where the cache has no room. */
-static bool add_tokens(building *b, qw_row *row, int32_t n)
+static bool add_tokens(qw_session *s, qw_row *row, int32_t n)
 {
-    qw_session *s = b->s;
+    qw_begun *pass = &s->job.pass;
     int32_t first = in_cache(s, row);
 
     if (!qw_kv_reserve(&s->kv, row->kv, n)) return false;
-    for (int32_t i = 0; i < n; i++, b->n++) {
-        s->ids[b->n] = row->ids.v[first + i];
-        s->pass_row[b->n] = row->kv;
-        s->pass_pos[b->n] = first + i;
+    for (int32_t i = 0; i < n; i++, pass->n++) {
+        s->ids[pass->n] = row->ids.v[first + i];
+        s->pass_row[pass->n] = row->kv;
+        s->pass_pos[pass->n] = first + i;
     }
     return true;
 }
 
 /* Wants the logits of the pass's last token. */
-static void want_last(building *b, qw_row *row)
+static void want_last(qw_session *s, qw_row *row)
 {
-    b->scored[b->n_wanted] = row;
-    b->s->wanted[b->n_wanted++] = b->n - 1;
+    qw_begun *pass = &s->job.pass;
+
+    pass->scored[pass->n_wanted] = row;
+    s->wanted[pass->n_wanted++] = pass->n - 1;
 }
 
-static void run_pass(building *b, float *hidden)
+/* Takes the begun pass through as many layers as `budget` tokens through all layers cost, at least one; true where it is
+ * through. A long pass reads the weights once for many tokens, its slices keep every step short. */
+static bool run_slice(qw_session *s, int32_t budget, float *hidden)
 {
-    qw_session *s = b->s;
-    qw_pass pass = {s->ids, {s->pass_row, s->pass_pos, b->n}, s->wanted, b->n_wanted, hidden};
+    qw_begun *begun = &s->job.pass;
+    qw_pass pass = {s->ids, {s->pass_row, s->pass_pos, begun->n}, s->wanted, begun->n_wanted, hidden};
+    int32_t n_layer = s->model->config.n_layer, layers = (int32_t)((int64_t)budget * n_layer / begun->n);
+    int32_t last = min_of(n_layer, begun->layer + (layers < 1 ? 1 : layers));
 
-    qw_forward(s->model, &s->scratch, &s->kv, s->pool, &pass);
+    qw_forward(s->model, &s->scratch, &s->kv, s->pool, &pass, begun->layer, last);
+    begun->layer = last;
+    return last == n_layer;
 }
 
 static qw_status no_room(qw_error *err, const qw_session *s)
@@ -76,17 +77,25 @@ static bool waits_for_leader(const qw_session *s, const qw_row *row)
 }
 
 /* Prompts' next tokens, at most max in all. */
-static qw_status add_prompts(building *b, int32_t max, qw_error *err)
+static qw_status add_prompts(qw_session *s, int32_t max, qw_error *err)
 {
-    for (int32_t r = 0; r < b->s->job.n_rows && b->n < max; r++) {
-        qw_row *row = &b->s->job.rows[r];
-        int32_t left = row->n_prompt - in_cache(b->s, row), n = min_of(left, max - b->n);
+    for (int32_t r = 0; r < s->job.n_rows && s->job.pass.n < max; r++) {
+        qw_row *row = &s->job.rows[r];
+        int32_t left = row->n_prompt - in_cache(s, row), n = min_of(left, max - s->job.pass.n);
 
-        if (left <= 0 || row->finish || waits_for_leader(b->s, row)) continue;
-        if (!add_tokens(b, row, n)) return no_room(err, b->s);
-        if (n == left) want_last(b, row);
+        if (left <= 0 || row->finish || waits_for_leader(s, row)) continue;
+        if (!add_tokens(s, row, n)) return no_room(err, s);
+        if (n == left) want_last(s, row);
     }
     return QW_OK;
+}
+
+/* Tokens of prompt that a pass takes, so that one layer of it stays within the budget. */
+static int32_t pass_tokens(const qw_session *s, int32_t budget)
+{
+    int64_t most = (int64_t)budget * s->model->config.n_layer;
+
+    return most < s->scratch.max_tokens ? (int32_t)most : s->scratch.max_tokens;
 }
 
 static float *logits_at(const qw_session *s, int32_t slot)
@@ -95,20 +104,19 @@ static float *logits_at(const qw_session *s, int32_t slot)
 }
 
 /* Rows that share a prompt take its keys, values and logits over from the row that computed it. */
-static void fork_followers(building *b)
+static void fork_followers(qw_session *s)
 {
-    qw_session *s = b->s;
-    int32_t computed = b->n_wanted;
+    qw_begun *pass = &s->job.pass;
+    int32_t computed = pass->n_wanted;
 
     for (int32_t i = 0; i < computed; i++)
         for (int32_t r = 0; r < s->job.n_rows; r++) {
-            qw_row *row = &s->job.rows[r];
+            qw_row *row = &s->job.rows[r], *leader = pass->scored[i];
 
-            if (row == b->scored[i] || &s->job.rows[row->leader] != b->scored[i] || in_cache(s, row) || row->finish)
-                continue;
-            qw_kv_fork(&s->kv, row->kv, b->scored[i]->kv, row->n_prompt);
-            memcpy(logits_at(s, b->n_wanted), logits_at(s, i), (size_t)s->model->config.n_vocab * sizeof(float));
-            b->scored[b->n_wanted++] = row;
+            if (row == leader || &s->job.rows[row->leader] != leader || in_cache(s, row) || row->finish) continue;
+            qw_kv_fork(&s->kv, row->kv, leader->kv, row->n_prompt);
+            memcpy(logits_at(s, pass->n_wanted), logits_at(s, i), (size_t)s->model->config.n_vocab * sizeof(float));
+            pass->scored[pass->n_wanted++] = row;
         }
 }
 
@@ -131,16 +139,14 @@ static bool room_for_one_more(qw_session *s)
 }
 
 /* One token of every row that goes on; a row for whose next token the context has no room ends. */
-static qw_status add_decoding(building *b, qw_error *err)
+static qw_status add_decoding(qw_session *s, qw_error *err)
 {
-    qw_session *s = b->s;
-
     for (int32_t r = 0; r < s->job.n_rows; r++) {
         qw_row *row = &s->job.rows[r];
 
         if (row->finish) continue;
-        if (!room_for_one_more(s) || !add_tokens(b, row, 1)) QW_TRY(qw_session_end_row(s, r, QW_FINISH_LENGTH, err));
-        else want_last(b, row);
+        if (!room_for_one_more(s) || !add_tokens(s, row, 1)) QW_TRY(qw_session_end_row(s, r, QW_FINISH_LENGTH, err));
+        else want_last(s, row);
     }
     return QW_OK;
 }
@@ -332,69 +338,98 @@ static qw_progress generation_progress(const qw_session *s)
     return QW_PROGRESS_DONE;
 }
 
-static qw_status step_generate(qw_session *s, int32_t max_tokens, qw_progress *progress, qw_error *err)
+/* Begins a pass: prompts that are not in the cache yet come first, else one token for every row that goes on. */
+static qw_status begin_pass(qw_session *s, int32_t budget, qw_error *err)
 {
-    building b = {.s = s};
+    s->job.pass = (qw_begun){0};
+    QW_TRY(add_prompts(s, pass_tokens(s, budget), err));
+    s->job.prefill = s->job.pass.n > 0;
+    return s->job.prefill ? QW_OK : add_decoding(s, err);
+}
 
+/* True where the begun pass is through, or there was none to begin. */
+static bool pass_ends(qw_session *s, int32_t budget)
+{
+    qw_begun *pass = &s->job.pass;
+
+    if (pass->n && !run_slice(s, s->job.prefill ? budget : pass->n, NULL)) return false;
+    pass->n = 0;
+    return true;
+}
+
+static qw_status score_all(qw_session *s, qw_error *err)
+{
+    const qw_begun *pass = &s->job.pass;
+
+    for (int32_t i = 0; i < pass->n_wanted; i++) {
+        qw_row *row = pass->scored[i];
+
+        if (row->finish) continue; /* ended by the caller meanwhile */
+        if (s->job.prefill && !room_for_one_more(s))
+            QW_TRY(qw_session_end_row(s, (int32_t)(row - s->job.rows), QW_FINISH_LENGTH, err));
+        else QW_TRY(score(s, row, logits_at(s, i), err));
+    }
+    return QW_OK;
+}
+
+static qw_status step_generate(qw_session *s, int32_t budget, qw_progress *progress, qw_error *err)
+{
+    *progress = QW_PROGRESS_MORE;
     if (waits_for_scores(s)) {
         QW_TRY(choose_edited(s, err));
-        *progress = generation_progress(s);
-        return QW_OK;
-    }
-    QW_TRY(add_prompts(&b, max_tokens, err));
-    s->job.prefill = b.n > 0;
-    if (!b.n) QW_TRY(add_decoding(&b, err));
-    if (b.n) run_pass(&b, NULL);
-    if (s->job.prefill) fork_followers(&b);
-    for (int32_t i = 0; i < b.n_wanted; i++) {
-        if (s->job.prefill && !room_for_one_more(s))
-            QW_TRY(qw_session_end_row(s, (int32_t)(b.scored[i] - s->job.rows), QW_FINISH_LENGTH, err));
-        else QW_TRY(score(s, b.scored[i], logits_at(s, i), err));
+    } else {
+        if (!s->job.pass.n) QW_TRY(begin_pass(s, budget, err));
+        if (!pass_ends(s, budget)) return QW_OK;
+        if (s->job.prefill) fork_followers(s);
+        QW_TRY(score_all(s, err));
     }
     *progress = generation_progress(s);
     return QW_OK;
 }
 
-static qw_status step_prefill(qw_session *s, int32_t max_tokens, qw_progress *progress, qw_error *err)
+static qw_status step_prefill(qw_session *s, int32_t budget, qw_progress *progress, qw_error *err)
 {
-    building b = {.s = s};
-    qw_row *row = &s->job.rows[0];
+    const qw_row *row = &s->job.rows[0];
 
-    s->job.prefill = true;
-    QW_TRY(add_prompts(&b, max_tokens, err));
-    b.n_wanted = 0;
-    if (b.n) run_pass(&b, NULL);
-    *progress = in_cache(s, row) < row->n_prompt ? QW_PROGRESS_MORE : QW_PROGRESS_DONE;
+    if (!s->job.pass.n) QW_TRY(begin_pass(s, budget, err));
+    s->job.pass.n_wanted = 0;
+    *progress = pass_ends(s, budget) && in_cache(s, row) == row->n_prompt ? QW_PROGRESS_DONE : QW_PROGRESS_MORE;
     return QW_OK;
 }
 
-/* The next tokens of the first row that is not through, as many as the logits and hidden states that they want fit. */
+/* The row's next tokens, at most max, as many as the logits that they want fit. */
+static qw_status add_kept(qw_session *s, qw_row *row, int32_t max, qw_error *err)
+{
+    qw_begun *pass = &s->job.pass;
+    int32_t first = in_cache(s, row), n = 0;
+
+    *pass = (qw_begun){0};
+    for (; n < max && first + n < row->n_prompt; n++) {
+        if (!s->job.keep[row->keep_at + first + n]) continue;
+        if (pass->n_wanted == s->scratch.max_logits) break;
+        s->wanted[pass->n_wanted++] = n;
+    }
+    return add_tokens(s, row, n) ? QW_OK : no_room(err, s);
+}
+
+/* A whole pass over the next tokens of the first row that is not through. */
 static qw_status step_forward(qw_session *s, int32_t max_tokens, qw_progress *progress, qw_error *err)
 {
-    building b = {.s = s};
     qw_job *j = &s->job;
-    int32_t r = 0, first, n = 0;
-    qw_row *row;
+    int32_t r = 0;
 
     while (r < j->n_rows && in_cache(s, &j->rows[r]) == j->rows[r].n_prompt) r++;
     *progress = QW_PROGRESS_DONE;
     j->out_n = j->out_tokens = 0;
     if (r == j->n_rows) return QW_OK;
-    row = &j->rows[r];
-    first = in_cache(s, row);
-    if (j->hidden) max_tokens = min_of(max_tokens, j->hidden_tokens);
-    for (; n < max_tokens && first + n < row->n_prompt; n++) {
-        if (!j->keep[row->keep_at + first + n]) continue;
-        if (b.n_wanted == s->scratch.max_logits) break;
-        s->wanted[b.n_wanted++] = n;
-    }
-    if (!add_tokens(&b, row, n)) return no_room(err, s);
-    run_pass(&b, j->hidden ? j->hidden_states : NULL);
     j->out_row = r;
-    j->out_pos = first;
-    j->out_n = b.n_wanted;
-    j->out_tokens = n;
-    *progress = first + n < row->n_prompt || r + 1 < j->n_rows ? QW_PROGRESS_MORE : QW_PROGRESS_DONE;
+    j->out_pos = in_cache(s, &j->rows[r]);
+    QW_TRY(add_kept(s, &j->rows[r], j->hidden ? min_of(max_tokens, j->hidden_tokens) : max_tokens, err));
+    j->out_n = j->pass.n_wanted;
+    j->out_tokens = j->pass.n;
+    run_slice(s, j->pass.n, j->hidden ? j->hidden_states : NULL);
+    j->pass.n = 0;
+    if (in_cache(s, &j->rows[r]) < j->rows[r].n_prompt || r + 1 < j->n_rows) *progress = QW_PROGRESS_MORE;
     return QW_OK;
 }
 

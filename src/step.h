@@ -8,7 +8,7 @@
 
 typedef enum qw_progress { QW_PROGRESS_DONE, QW_PROGRESS_MORE, QW_PROGRESS_SCORES } qw_progress;
 
-/* At most max_tokens tokens of prompt. On an error the job has ended. Errors: model (logits not finite), usage, memory. */
+/* Of prompts as much work as max_tokens tokens are. On an error the job has ended. Errors: model (logits not finite), usage, memory. */
 qw_status qw_session_step(qw_session *s, int32_t max_tokens, qw_progress *progress, qw_error *err);
 
 /* Ends a row that goes on; its held-back text goes into the step's chunks. */
