@@ -76,7 +76,7 @@ export class Jobs {
     const rows = request.prompts.map((prompt) => this.tokenize(prompt, true));
     const lengths = Int32Array.from(rows, (row) => row.length);
     wasm.generate({ ids: joined(rows), lengths, settings: request.settings, stops: request.stops });
-    let decoding = 0;
+    let read = started; // when the last prompt was read
     try {
       for (;;) {
         if (port.cancelled() === 'hard') throw abortedError();
@@ -91,15 +91,16 @@ export class Jobs {
           continue;
         }
         const events = wasm.events();
-        if (events.chunks.length > 0) decoding ||= performance.now();
-        if (events.phase === 'prefill') this.#prefilled(events, ms, port);
+        if (events.phase === 'prefill') {
+          read = performance.now();
+          this.#prefilled(events, ms, port);
+        }
         await this.#after(events, request, port, started);
         if (status === 'done') break;
         await turn();
       }
       const ended = performance.now();
-      const prefill = (decoding || ended) - started;
-      return { ...wasm.result(), timings: { queue: 0, prefill, decode: ended - started - prefill } };
+      return { ...wasm.result(), timings: { queue: 0, prefill: read - started, decode: ended - read } };
     } finally {
       wasm.end();
     }
