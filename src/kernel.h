@@ -30,16 +30,22 @@ typedef void qw_kernel_unpack(qw_tile *tile, int32_t index, const uint8_t *panel
 typedef void qw_kernel_tile(float *acc, size_t stride, const qw_tile *tile, const qw_acts *a, int32_t token,
                             int32_t first, int32_t n);
 
+/* The same for float layouts, at once over all columns: acc = rows of two panels times tokens. */
+typedef void qw_kernel_pair(float *acc, size_t stride, const uint8_t *const panels[QW_TILE_PANELS], const qw_acts *a,
+                            int32_t token);
+
 typedef struct qw_kernels {
     qw_kernel_one *one;
-    qw_kernel_unpack *unpack; /* NULL, as are the tiles, for float layouts, whose `one` serves any n */
-    qw_kernel_tile *two;
-    qw_kernel_tile *four; /* NULL where registers do for two tokens only */
+    qw_kernel_unpack *unpack; /* of integer layouts */
+    qw_kernel_tile *tile_two, *tile_four;
+    qw_kernel_pair *pair_two, *pair_four; /* of float layouts */
 } qw_kernels;
 
-/* The kernels of one kind; the build has `kernel`, and layout is an integer one. */
+/* The build has `kernel`. */
+void qw_kernel_integer(qw_kernels *out, qw_layout layout, qw_kernel kernel);
+void qw_kernel_float(qw_kernels *out, qw_layout layout);
+
+/* For qw_kernel_integer. */
 qw_kernel_one *qw_kernel_one_for(qw_layout layout, qw_kernel kernel);
-void qw_kernel_tile_for(qw_kernels *out, qw_layout layout, qw_kernel kernel);
-qw_kernel_one *qw_kernel_float_for(qw_layout layout);
 
 #endif

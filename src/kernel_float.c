@@ -1,50 +1,127 @@
 /* SPDX-License-Identifier: MIT
- * One panel of float32, float16 or bfloat16 weights times one token, in four chains of additions: column j belongs to
- * chain j mod 4. */
+ * Panels of float32, float16 or bfloat16 weights. A row's sum runs in four chains of additions, column j in chain j mod 4. One
+ * token keeps the four chains of a panel in registers; with several tokens a chain is run after the other, each over all its
+ * columns, so that two panels times four tokens fill the registers. */
 #include "kernel.h"
+#include "layout.h"
 #include "simd.h"
 
-QW_SIMD_INLINE qw_v128 column(qw_layout layout, const uint8_t *panel, int32_t col)
+enum { CHAINS = 4, MOST_TOKENS = 4 };
+
+typedef enum form { FORM_F32, FORM_F16, FORM_F16_FINITE, FORM_BF16 } form;
+
+/* Constants of the widening of float16, in locals as V8 makes them anew at each use. */
+typedef struct widener {
+    qw_v128 fields, scale;
+} widener;
+
+QW_SIMD_INLINE widener make_widener(void)
 {
-    if (layout == QW_LAYOUT_F32) return qw_load(panel + (size_t)col * 16);
-    if (layout == QW_LAYOUT_F16) return qw_load_f16x4(panel + (size_t)col * 8);
-    return qw_load_bf16x4(panel + (size_t)col * 8);
+    return (widener){qw_opaque(qw_i32x4_splat((int32_t)0x8fffffffu)), qw_opaque(qw_i32x4_splat(0x77800000))};
 }
 
-QW_SIMD_INLINE qw_v128 step(qw_v128 acc, qw_layout layout, const uint8_t *panel, const float *x, int32_t col)
+/* Column `col` of four rows. Finite float16: sign and magnitude in float32's fields are the number times 2^-112. */
+QW_SIMD_INLINE qw_v128 column(form f, const widener *w, const uint8_t *weights, int32_t col)
 {
-    return qw_f32x4_add(acc, qw_f32x4_mul(column(layout, panel, col), qw_load32_splat(x + col)));
+    if (f == FORM_F32) return qw_load(weights + (size_t)col * 16);
+    if (f == FORM_BF16) return qw_load_bf16x4(weights + (size_t)col * 8);
+    if (f == FORM_F16) return qw_load_f16x4(weights + (size_t)col * 8);
+    qw_v128 half = qw_i32x4_extend_low_i16x8(qw_load64_zero(weights + (size_t)col * 8));
+    return qw_f32x4_mul(qw_and(qw_i32x4_shl(half, 13), w->fields), w->scale);
 }
 
-QW_SIMD_INLINE void one_float(float *out, const uint8_t *panel, const qw_acts *a, int32_t token, qw_layout layout)
+QW_SIMD_INLINE qw_v128 step(qw_v128 acc, qw_v128 w, const float *x)
 {
-    const float *x = a->x + (size_t)token * (size_t)a->cols;
-    qw_v128 acc[4] = {qw_zero(), qw_zero(), qw_zero(), qw_zero()};
+    return qw_f32x4_add(acc, qw_f32x4_mul(w, qw_load32_splat(x)));
+}
+
+QW_SIMD_INLINE void one(float *out, const uint8_t *weights, const float *x, int32_t cols, form f)
+{
+    widener w = make_widener();
+    qw_v128 acc[CHAINS] = {qw_zero(), qw_zero(), qw_zero(), qw_zero()};
     int32_t col = 0;
 
-    for (; col + 4 <= a->cols; col += 4)
-        for (int i = 0; i < 4; i++) acc[i] = step(acc[i], layout, panel, x, col + i);
-    for (int i = 0; col < a->cols; i++, col++) acc[i] = step(acc[i], layout, panel, x, col);
+    for (; col + CHAINS <= cols; col += CHAINS) {
+        QW_UNROLL
+        for (int i = 0; i < CHAINS; i++) acc[i] = step(acc[i], column(f, &w, weights, col + i), x + col + i);
+    }
+    QW_UNROLL
+    for (int i = 0; i < CHAINS; i++)
+        if (col + i < cols) acc[i] = step(acc[i], column(f, &w, weights, col + i), x + col + i);
     qw_store(out, qw_f32x4_add(qw_f32x4_add(acc[0], acc[1]), qw_f32x4_add(acc[2], acc[3])));
 }
 
-static void one_f32(float *out, const uint8_t *panel, const qw_acts *a, int32_t token)
+/* Chain `chain` of T tokens and two panels. */
+QW_SIMD_INLINE void run_chain(float (*out)[QW_TILE_ROWS], const uint8_t *const weights[QW_TILE_PANELS],
+                              const float *const *x, int32_t cols, int32_t chain, form f, int T)
 {
-    one_float(out, panel, a, token, QW_LAYOUT_F32);
+    widener w = make_widener();
+    qw_v128 acc[MOST_TOKENS][QW_TILE_PANELS];
+
+    QW_UNROLL
+    for (int t = 0; t < T; t++) acc[t][0] = acc[t][1] = qw_zero();
+    QW_NO_UNROLL
+    for (int32_t col = chain; col < cols; col += CHAINS) {
+        qw_v128 w0 = column(f, &w, weights[0], col), w1 = column(f, &w, weights[1], col);
+        QW_UNROLL
+        for (int t = 0; t < T; t++) {
+            acc[t][0] = step(acc[t][0], w0, x[t] + col);
+            acc[t][1] = step(acc[t][1], w1, x[t] + col);
+        }
+    }
+    QW_UNROLL
+    for (int t = 0; t < T; t++) {
+        qw_store(out[t], acc[t][0]);
+        qw_store(out[t] + 4, acc[t][1]);
+    }
 }
 
-static void one_f16(float *out, const uint8_t *panel, const qw_acts *a, int32_t token)
+QW_SIMD_INLINE void pair(float *acc, size_t stride, const uint8_t *const weights[QW_TILE_PANELS], const qw_acts *a,
+                         int32_t token, form f, int T)
 {
-    one_float(out, panel, a, token, QW_LAYOUT_F16);
+    const float *x[MOST_TOKENS];
+    float sum[CHAINS][MOST_TOKENS][QW_TILE_ROWS];
+
+    for (int t = 0; t < T; t++) x[t] = a->x + (size_t)(token + t) * (size_t)a->cols;
+    QW_NO_UNROLL
+    for (int32_t c = 0; c < CHAINS; c++) run_chain(sum[c], weights, x, a->cols, c, f, T);
+    for (int t = 0; t < T; t++)
+        for (int r = 0; r < QW_TILE_ROWS; r++)
+            acc[(size_t)t * stride + (size_t)r] = (sum[0][t][r] + sum[1][t][r]) + (sum[2][t][r] + sum[3][t][r]);
 }
 
-static void one_bf16(float *out, const uint8_t *panel, const qw_acts *a, int32_t token)
+static bool all_finite(const uint8_t *panel)
 {
-    one_float(out, panel, a, token, QW_LAYOUT_BF16);
+    return panel[0] == 0;
 }
 
-qw_kernel_one *qw_kernel_float_for(qw_layout layout)
+#define FLOATS(name, header, fast, exact)                                                                              \
+    static void one_##name(float *out, const uint8_t *panel, const qw_acts *a, int32_t token)                          \
+    {                                                                                                                  \
+        const float *x = a->x + (size_t)token * (size_t)a->cols;                                                       \
+        if (fast == exact || all_finite(panel)) one(out, panel + header, x, a->cols, fast);                            \
+        else one(out, panel + header, x, a->cols, exact);                                                              \
+    }                                                                                                                  \
+    PAIR(name, header, fast, exact, 2)                                                                                 \
+    PAIR(name, header, fast, exact, 4)
+#define PAIR(name, header, fast, exact, T)                                                                             \
+    static void pair_##name##_##T(float *acc, size_t stride, const uint8_t *const panels[QW_TILE_PANELS],              \
+                                  const qw_acts *a, int32_t token)                                                     \
+    {                                                                                                                  \
+        const uint8_t *const weights[QW_TILE_PANELS] = {panels[0] + header, panels[1] + header};                       \
+        if (fast == exact || (all_finite(panels[0]) && all_finite(panels[1])))                                         \
+            pair(acc, stride, weights, a, token, fast, T);                                                             \
+        else pair(acc, stride, weights, a, token, exact, T);                                                           \
+    }
+
+FLOATS(f32, 0, FORM_F32, FORM_F32)
+FLOATS(f16, QW_F16_HEADER, FORM_F16_FINITE, FORM_F16)
+FLOATS(bf16, 0, FORM_BF16, FORM_BF16)
+
+void qw_kernel_float(qw_kernels *out, qw_layout layout)
 {
-    if (layout == QW_LAYOUT_F32) return one_f32;
-    return layout == QW_LAYOUT_F16 ? one_f16 : one_bf16;
+    *out = (qw_kernels){.one = one_f32, .pair_two = pair_f32_2, .pair_four = pair_f32_4};
+    if (layout == QW_LAYOUT_F16) *out = (qw_kernels){.one = one_f16, .pair_two = pair_f16_2, .pair_four = pair_f16_4};
+    if (layout == QW_LAYOUT_BF16)
+        *out = (qw_kernels){.one = one_bf16, .pair_two = pair_bf16_2, .pair_four = pair_bf16_4};
 }

@@ -333,7 +333,7 @@ TILES(dot32_k2m, QW_LAYOUT_K2M, QW_KERNEL_DOT32)
         name##_2, name##_4                                                                                             \
     }
 
-void qw_kernel_tile_for(qw_kernels *out, qw_layout layout, qw_kernel kernel)
+void qw_kernel_integer(qw_kernels *out, qw_layout layout, qw_kernel kernel)
 {
     static qw_kernel_unpack *const unpacks[][10] = {
         UNPACK_ROW(base),
@@ -354,7 +354,9 @@ void qw_kernel_tile_for(qw_kernels *out, qw_layout layout, qw_kernel kernel)
     unsigned index = (unsigned)layout - QW_LAYOUT_I8;
     bool bytes = kernel == QW_KERNEL_DOT32 || (kernel == QW_KERNEL_DOT16 && layout != QW_LAYOUT_I8);
 
+    *out = (qw_kernels){0};
+    out->one = qw_kernel_one_for(layout, kernel);
     out->unpack = unpacks[bytes][index];
-    out->two = tiles[kernel][index][0];
-    out->four = tiles[kernel][index][1];
+    out->tile_two = tiles[kernel][index][0];
+    out->tile_four = tiles[kernel][index][1];
 }

@@ -66,6 +66,10 @@ static inline __attribute__((always_inline)) qw_layout_traits qw_layout_traits_o
     return (qw_layout_traits){"bf16", QW_BF16, 16, 0, 0, 0, false, false};
 }
 
+/* A panel of float16 begins with a vector whose first byte is 1 where some weight is infinite or NaN: without such a weight
+ * widening takes half the operations. */
+enum { QW_F16_HEADER = 16 };
+
 /* Bytes of a unit of an integer layout. */
 static inline __attribute__((always_inline)) int32_t qw_layout_unit_bytes(qw_layout_traits t)
 {

@@ -16,14 +16,10 @@ bool qw_layout_is_integer(qw_layout layout)
 
 static qw_kernels kernels_for(qw_layout layout, qw_kernel kernel)
 {
-    qw_kernels k = {0};
+    qw_kernels k;
 
-    if (qw_layout_is_integer(layout)) {
-        k.one = qw_kernel_one_for(layout, kernel);
-        qw_kernel_tile_for(&k, layout, kernel);
-    } else {
-        k.one = qw_kernel_float_for(layout);
-    }
+    if (qw_layout_is_integer(layout)) qw_kernel_integer(&k, layout, kernel);
+    else qw_kernel_float(&k, layout);
     return k;
 }
 
@@ -54,7 +50,7 @@ static void add_bias(float *y, size_t stride, const float *bias, int32_t rows, i
 static void run_tiles(float *acc, size_t stride, const qw_kernels *k, const uint8_t *const panels[2], const qw_acts *a,
                       int32_t token, int32_t n)
 {
-    int32_t blocks = (a->cols + QW_BLOCK - 1) / QW_BLOCK, fours = k->four ? n / 4 * 4 : 0;
+    int32_t blocks = (a->cols + QW_BLOCK - 1) / QW_BLOCK, fours = n / 4 * 4;
     qw_tile tile;
 
     for (int32_t t = 0; t < n; t++) memset(acc + (size_t)t * stride, 0, QW_TILE_ROWS * sizeof(float));
@@ -62,10 +58,25 @@ static void run_tiles(float *acc, size_t stride, const qw_kernels *k, const uint
         int32_t count = blocks - first < QW_TILE_BLOCKS ? blocks - first : QW_TILE_BLOCKS;
         for (int32_t i = 0; i < QW_TILE_PANELS; i++) k->unpack(&tile, i, panels[i], first, count);
         for (int32_t t = 0; t < fours; t += 4)
-            k->four(acc + (size_t)t * stride, stride, &tile, a, token + t, first, count);
-        for (int32_t t = fours; t < n; t += 2)
-            k->two(acc + (size_t)t * stride, stride, &tile, a, token + t, first, count);
+            k->tile_four(acc + (size_t)t * stride, stride, &tile, a, token + t, first, count);
+        if (fours < n) k->tile_two(acc + (size_t)fours * stride, stride, &tile, a, token + fours, first, count);
     }
+}
+
+static void run_pairs(float *acc, size_t stride, const qw_kernels *k, const uint8_t *const panels[2], const qw_acts *a,
+                      int32_t token, int32_t n)
+{
+    int32_t fours = n / 4 * 4;
+
+    for (int32_t t = 0; t < fours; t += 4) k->pair_four(acc + (size_t)t * stride, stride, panels, a, token + t);
+    if (fours < n) k->pair_two(acc + (size_t)fours * stride, stride, panels, a, token + fours);
+}
+
+static void run_even(float *acc, size_t stride, const qw_kernels *k, const uint8_t *const panels[2], const qw_acts *a,
+                     int32_t token, int32_t n)
+{
+    if (k->unpack) run_tiles(acc, stride, k, panels, a, token, n);
+    else run_pairs(acc, stride, k, panels, a, token, n);
 }
 
 /* Where some of the 8 rows do not exist the sums go through a buffer, a few tokens at a time. */
@@ -76,7 +87,7 @@ static void run_edge(float *y, size_t stride, int32_t rows, const qw_kernels *k,
 
     for (int32_t t = 0; t < n; t += EDGE_TOKENS) {
         int32_t count = n - t < EDGE_TOKENS ? n - t : EDGE_TOKENS;
-        run_tiles(acc[0], QW_TILE_ROWS, k, panels, a, t, count);
+        run_even(acc[0], QW_TILE_ROWS, k, panels, a, t, count);
         for (int32_t i = 0; i < count; i++) memcpy(y + (size_t)(t + i) * stride, acc[i], (size_t)rows * sizeof(float));
     }
 }
@@ -88,14 +99,14 @@ static void run_pair(const part *p, const qw_acts *a, int32_t index)
     int32_t row = index * QW_TILE_ROWS, rows = w->rows - row < QW_TILE_ROWS ? w->rows - row : QW_TILE_ROWS;
     const uint8_t *first = w->data + (size_t)index * QW_TILE_PANELS * p->panel_bytes;
     const uint8_t *const panels[2] = {first, rows > QW_PANEL_ROWS ? first + p->panel_bytes : first};
-    int32_t tiled = p->kernels.two ? a->n / 2 * 2 : 0;
+    int32_t even = a->n / 2 * 2;
     size_t stride = (size_t)w->rows;
     float *y = p->product.y + row;
 
-    if (tiled && rows == QW_TILE_ROWS) run_tiles(y, stride, &p->kernels, panels, a, 0, tiled);
-    if (tiled && rows < QW_TILE_ROWS) run_edge(y, stride, rows, &p->kernels, panels, a, tiled);
+    if (even && rows == QW_TILE_ROWS) run_even(y, stride, &p->kernels, panels, a, 0, even);
+    if (even && rows < QW_TILE_ROWS) run_edge(y, stride, rows, &p->kernels, panels, a, even);
     for (int32_t i = 0; i * QW_PANEL_ROWS < rows; i++)
-        for (int32_t t = tiled; t < a->n; t++) {
+        for (int32_t t = even; t < a->n; t++) {
             int32_t left = rows - i * QW_PANEL_ROWS;
             float out[QW_PANEL_ROWS];
             p->kernels.one(out, panels[i], a, t);

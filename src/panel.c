@@ -31,7 +31,8 @@ static bool is_float(qw_layout_traits t)
 /* Float panels end on a vector, so that each begins on one. */
 static size_t float_panel_bytes(qw_layout_traits t, int32_t cols)
 {
-    return ((size_t)cols * (size_t)t.bits / 8 * QW_PANEL_ROWS + 15) & ~(size_t)15;
+    return (t.type == QW_F16 ? QW_F16_HEADER : 0) +
+           (((size_t)cols * (size_t)t.bits / 8 * QW_PANEL_ROWS + 15) & ~(size_t)15);
 }
 
 size_t qw_panel_bytes(qw_layout layout, int32_t cols)
@@ -182,11 +183,26 @@ QW_SIMD_INLINE void pack_elements(uint8_t *panel, const uint8_t *src, size_t siz
             memcpy(panel + (i * QW_PANEL_ROWS + (size_t)r) * size, src, size);
 }
 
+/* An infinite or NaN float16 among n. */
+static bool has_special(const uint8_t *src, size_t n)
+{
+    unsigned special = 0;
+
+    for (size_t i = 0; i < n; i++) special |= (src[2 * i + 1] & 0x7c) == 0x7c;
+    return special;
+}
+
 static void pack_floats(uint8_t *panel, qw_layout_traits t, const uint8_t *src, int32_t n_rows, int32_t cols)
 {
     memset(panel, 0, float_panel_bytes(t, cols));
-    if (t.bits == 32) pack_elements(panel, src, 4, n_rows, cols);
-    else pack_elements(panel, src, 2, n_rows, cols);
+    if (t.type == QW_F16) {
+        *panel = has_special(src, (size_t)n_rows * (size_t)cols);
+        panel += QW_F16_HEADER;
+    }
+    if (t.bits == 32)
+        pack_elements(panel, src, 4, n_rows, cols);
+    else
+        pack_elements(panel, src, 2, n_rows, cols);
 }
 
 /* Rows of any type, a block at a time, to float32. */
@@ -267,8 +283,9 @@ void qw_panel_block(qw_row_block *out, qw_layout layout, const uint8_t *panel, i
 
 float qw_panel_float(qw_layout layout, const uint8_t *panel, int32_t col, int32_t r)
 {
-    const uint8_t *p = panel + ((size_t)col * QW_PANEL_ROWS + (size_t)r) * (layout == QW_LAYOUT_F32 ? 4 : 2);
+    const uint8_t *p = panel + (layout == QW_LAYOUT_F16 ? QW_F16_HEADER : 0);
 
+    p += ((size_t)col * QW_PANEL_ROWS + (size_t)r) * (layout == QW_LAYOUT_F32 ? 4 : 2);
     if (layout == QW_LAYOUT_F32) return get_f32(p);
     return layout == QW_LAYOUT_F16 ? qw_f16_to_f32((uint16_t)(p[0] | p[1] << 8))
                                    : qw_bf16_to_f32((uint16_t)(p[0] | p[1] << 8));

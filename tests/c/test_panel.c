@@ -120,7 +120,7 @@ static void test_padding_is_zero(void)
 static void test_sizes(void)
 {
     CHECK_EQ(qw_panel_bytes(QW_LAYOUT_F32, 256), 4 * 1024);
-    CHECK_EQ(qw_panel_bytes(QW_LAYOUT_F16, 5), 48);
+    CHECK_EQ(qw_panel_bytes(QW_LAYOUT_F16, 5), 16 + 48);
     CHECK_EQ(qw_panel_bytes(QW_LAYOUT_BF16, 6), 48);
     CHECK_EQ(qw_panel_bytes(QW_LAYOUT_I8, 256), 4 * 8 * 36);
     CHECK_EQ(qw_panel_bytes(QW_LAYOUT_U4, 256), 4 * 8 * 20);
