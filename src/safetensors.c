@@ -216,7 +216,7 @@ static qw_status read_header(reader *r)
 {
     qw_scan_token token;
 
-    if (r->scan.at[0] != '{')
+    if (r->scan.at == r->scan.end || r->scan.at[0] != '{')
         return qw_fail(r->err, QW_ERR_FORMAT, "%s: not a safetensors file: its header does not begin with {",
                        r->source->name);
     QW_TRY(next(r, &token));

@@ -213,6 +213,7 @@ static void test_safetensors_malformed_headers_are_refused(void)
         {"{\"tt\":[]}", "tt"},
         {"[]", "{"},
         {" {}", "{"},
+        {"\xef\xbb\xbf", "{"}, /* a byte order mark and nothing after it: the byte behind was read */
         {"{\"tt\"", "too early"},
         {"{} x", "byte 3"},
         {"{\"\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", "name"},
