@@ -222,7 +222,7 @@ static double chi_squared(const int32_t *count, const double *p, int32_t *freedo
 
     *freedom = -1;
     for (int32_t i = 0; i < N_TOKENS; i++) {
-        double expected = p[i] * DRAWS;
+        double expected = p[i] * (double)DRAWS;
 
         if (expected < 5) {
             rest += expected;
