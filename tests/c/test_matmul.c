@@ -324,6 +324,27 @@ static void test_groups_of_products(void)
     qw_acts_free(&a);
 }
 
+static void test_the_fastest_kernel_is_one_that_the_build_has(void)
+{
+    qw_acts a;
+    qw_kernel fastest = qw_kernel_fastest();
+
+    CHECK_EQ(qw_acts_init(&a, 1, 32, NULL), QW_OK);
+    CHECK(qw_acts_use(&a, fastest));
+    CHECK_EQ(a.kernel, fastest);
+    qw_acts_free(&a);
+#ifdef QW_TEST_ALLOC
+    int64_t live = qw_alloc_test_live();
+    for (int64_t n = 0; n < 5; n++) {
+        qw_alloc_test_fail(n);
+        fastest = qw_kernel_fastest();
+        qw_alloc_test_fail(-1);
+        CHECK(fastest == (QW_RELAXED ? QW_KERNEL_DOT16 : QW_KERNEL_BASE) || n == 4);
+        CHECK_EQ(qw_alloc_test_live(), live);
+    }
+#endif
+}
+
 static void test_storage_is_planned_and_refusals_are_reported(void)
 {
     qw_acts a;
@@ -356,6 +377,7 @@ int main(void)
     test_faults_in_activations_reach_the_result();
     test_tiny_activations_count_as_zero();
     test_groups_of_products();
+    test_the_fastest_kernel_is_one_that_the_build_has();
     test_storage_is_planned_and_refusals_are_reported();
     for (int i = 0; i < 3; i++) qw_pool_free(pools[i]);
     return check_done();

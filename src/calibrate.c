@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ * Which kernel is fastest depends on the CPU (AVX-VNNI and sdot make DOT32 so) and on what the WebAssembly engine makes of
+ * them, neither of which can be asked for: a trial on a small tile of tokens decides. Results do not depend on it. */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+
+#include "alloc.h"
+#include "matmul.h"
+#include "simd.h"
+
+#include <time.h>
+
+#if QW_RELAXED
+
+enum { ROWS = 64, COLS = 512, TOKENS = 4, ROUNDS = 4 };
+#define ROUND_SECONDS 0.0004
+
+static double seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds per product; a round lasts long enough for a clock of 0.1 ms, and ends after so many products with any clock. */
+static double time_round(qw_pool *pool, const qw_acts *a, const qw_product *product)
+{
+    double start = seconds(), now = start;
+    int32_t n = 0;
+
+    while (now - start < ROUND_SECONDS && n < 1000) {
+        for (int32_t i = 0; i < 4; i++) qw_matmul(pool, a, product, 1);
+        n += 4;
+        now = seconds();
+    }
+    return (now - start) / n;
+}
+
+/* Rounds alternate, so that a change of the CPU's clock rate or other work hits all kernels; the best round of each counts. */
+static qw_kernel fastest_of(qw_pool *pool, qw_acts *a, const float *x, const qw_product *product)
+{
+    double best[QW_KERNEL_DOT32 + 1] = {1e9, 1e9, 1e9};
+    qw_kernel fastest = a->kernel;
+
+    for (int32_t round = 0; round < ROUNDS * (QW_KERNEL_DOT32 + 1); round++) {
+        int32_t k = round % (QW_KERNEL_DOT32 + 1);
+        double t;
+        qw_acts_use(a, (qw_kernel)k);
+        qw_acts_set(a, pool, x, TOKENS, COLS, true);
+        t = time_round(pool, a, product);
+        if (t < best[k]) best[k] = t;
+    }
+    for (int32_t k = 0; k <= QW_KERNEL_DOT32; k++)
+        if (best[k] < best[fastest]) fastest = (qw_kernel)k;
+    return fastest;
+}
+
+qw_kernel qw_kernel_fastest(void)
+{
+    /* 5 bits: no kernel is at its best there, and it is what mixed 4-bit files hold most. */
+    size_t bytes = qw_mat_bytes(QW_LAYOUT_U5, ROWS, COLS);
+    float *x = qw_calloc(TOKENS * (COLS + ROWS), sizeof *x);
+    qw_mat w = {QW_LAYOUT_U5, ROWS, COLS, qw_calloc(1, bytes)};
+    qw_kernel fastest = QW_KERNEL_DOT16;
+    qw_pool *pool = NULL;
+    qw_acts a = {0};
+
+    if (x && w.data && qw_acts_init(&a, TOKENS, COLS, NULL) == QW_OK && qw_pool_new(&pool, 1, NULL) == QW_OK) {
+        qw_product product = {x + TOKENS * COLS, &w, NULL};
+        fastest = fastest_of(pool, &a, x, &product);
+    }
+    qw_pool_free(pool);
+    qw_acts_free(&a);
+    qw_free(w.data);
+    qw_free(x);
+    return fastest;
+}
+
+#else
+
+qw_kernel qw_kernel_fastest(void)
+{
+    return QW_KERNEL_BASE;
+}
+
+#endif
