@@ -199,10 +199,8 @@ static void pack_floats(uint8_t *panel, qw_layout_traits t, const uint8_t *src, 
         *panel = has_special(src, (size_t)n_rows * (size_t)cols);
         panel += QW_F16_HEADER;
     }
-    if (t.bits == 32)
-        pack_elements(panel, src, 4, n_rows, cols);
-    else
-        pack_elements(panel, src, 2, n_rows, cols);
+    if (t.bits == 32) pack_elements(panel, src, 4, n_rows, cols);
+    else pack_elements(panel, src, 2, n_rows, cols);
 }
 
 /* Rows of any type, a block at a time, to float32. */
