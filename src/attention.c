@@ -23,6 +23,11 @@ typedef struct tile {
     int32_t begin, end, head, n_heads;
 } tile;
 
+/* Keys first..end-1 of a page; `at` is the dimension from which values are added. */
+typedef struct span {
+    int32_t first, end, at;
+} span;
+
 typedef struct plan {
     const qw_attention_call *call;
     int32_t group, parts; /* query heads per KV head, parts into which they are split */
@@ -41,16 +46,33 @@ size_t qw_attention_scratch(const qw_config *c)
     return 2 * PAGE * d + TILE_QUERIES * d;
 }
 
-/* p[32] = q . keys * scale; -inf outside [first, end). Returns the largest. */
-static float scores_of(qw_v128 *p, const float *q, const float *keys, int32_t head_dim, float scale)
+/* p[i] = q . keys of 4 * n positions (one row of vectors a query) for Q queries; Q and n are constants at every call. */
+QW_SIMD_INLINE void dot_keys(qw_v128 (*p)[VECTORS], const query *s, const float *keys, int32_t head_dim, int Q, int n)
+{
+    qw_v128 sum[2][VECTORS];
+
+    QW_UNROLL
+    for (int i = 0; i < Q * n; i++) sum[i / n][i % n] = qw_f32x4_splat(0);
+    for (int32_t d = 0; d < head_dim; d++, keys += PAGE) {
+        qw_v128 x[2];
+        QW_UNROLL
+        for (int i = 0; i < Q; i++) x[i] = qw_load32_splat(s[i].q + d);
+        QW_UNROLL
+        for (int j = 0; j < n; j++) {
+            qw_v128 k = qw_load(keys + 4 * j);
+            QW_UNROLL
+            for (int i = 0; i < Q; i++) sum[i][j] = qw_f32x4_add(sum[i][j], qw_f32x4_mul(x[i], k));
+        }
+    }
+    QW_UNROLL
+    for (int i = 0; i < Q * n; i++) p[i / n][i % n] = sum[i / n][i % n];
+}
+
+/* p = q . keys * scale; returns the largest. */
+static float scaled(qw_v128 *p, float scale)
 {
     qw_v128 max;
 
-    for (int32_t j = 0; j < VECTORS; j++) p[j] = qw_f32x4_splat(0);
-    for (int32_t d = 0; d < head_dim; d++, keys += PAGE) {
-        qw_v128 x = qw_f32x4_splat(q[d]);
-        for (int32_t j = 0; j < VECTORS; j++) p[j] = qw_f32x4_add(p[j], qw_f32x4_mul(x, qw_load(keys + 4 * j)));
-    }
     for (int32_t j = 0; j < VECTORS; j++) p[j] = qw_f32x4_mul(p[j], qw_f32x4_splat(scale));
     max = p[0];
     for (int32_t j = 1; j < VECTORS; j++) max = qw_f32x4_max(max, p[j]);
@@ -70,33 +92,44 @@ static float masked(qw_v128 *p, int32_t first, int32_t end)
     return max;
 }
 
-/* acc += sum over keys first..end-1, ascending, of p * value. */
-static void add_values(float *acc, const float *p, const float *values, int32_t first, int32_t end, int32_t head_dim)
+/* Four vectors of each query's acc += sum over keys first..end-1, ascending, of p * value. */
+QW_SIMD_INLINE void add_values_16(const query *s, const float (*p)[PAGE], const float *values, span seen, int32_t step,
+                                  int Q)
 {
-    int32_t i = 0;
+    qw_v128 a[2][4];
 
-    for (; i + 16 <= head_dim; i += 16) {
-        qw_v128 a[4];
-        for (int32_t v = 0; v < 4; v++) a[v] = qw_load(acc + i + 4 * v);
-        for (int32_t j = first; j < end; j++) {
-            qw_v128 w = qw_f32x4_splat(p[j]);
-            for (int32_t v = 0; v < 4; v++)
-                a[v] = qw_f32x4_add(a[v], qw_f32x4_mul(w, qw_load(values + j * head_dim + i + 4 * v)));
+    QW_UNROLL
+    for (int i = 0; i < Q * 4; i++) a[i / 4][i % 4] = qw_load(s[i / 4].acc + seen.at + i % 4 * 4);
+    values += seen.at + seen.first * step;
+    for (int32_t j = seen.first; j < seen.end; j++, values += step) {
+        qw_v128 w[2];
+        QW_UNROLL
+        for (int i = 0; i < Q; i++) w[i] = qw_load32_splat(&p[i][j]);
+        QW_UNROLL
+        for (int v = 0; v < 4; v++) {
+            qw_v128 x = qw_load(values + 4 * v);
+            QW_UNROLL
+            for (int i = 0; i < Q; i++) a[i][v] = qw_f32x4_add(a[i][v], qw_f32x4_mul(w[i], x));
         }
-        for (int32_t v = 0; v < 4; v++) qw_store(acc + i + 4 * v, a[v]);
     }
-    for (; i < head_dim; i++)
-        for (int32_t j = first; j < end; j++) acc[i] += p[j] * values[j * head_dim + i];
+    QW_UNROLL
+    for (int i = 0; i < Q * 4; i++) qw_store(s[i / 4].acc + seen.at + i % 4 * 4, a[i / 4][i % 4]);
 }
 
-/* Takes keys first..end-1 of one page into the query's running softmax. */
-static void visit_page(query *s, const float *keys, const float *values, int32_t first, int32_t end, int32_t head_dim)
+QW_SIMD_INLINE void add_values(const query *s, const float (*p)[PAGE], const float *values, span seen, int32_t head_dim,
+                               int Q)
 {
-    qw_v128 p[VECTORS], sum = qw_f32x4_splat(0);
-    float weights[PAGE];
-    float max = scores_of(p, s->q, keys, head_dim, 1.0f / sqrtf((float)head_dim));
+    for (; seen.at + 16 <= head_dim; seen.at += 16) add_values_16(s, p, values, seen, head_dim, Q);
+    for (int i = 0; i < Q; i++)
+        for (int32_t d = seen.at; d < head_dim; d++)
+            for (int32_t j = seen.first; j < seen.end; j++) s[i].acc[d] += p[i][j] * values[j * head_dim + d];
+}
 
-    if (first > 0 || end < PAGE) max = masked(p, first, end);
+/* Scores to weights exp(score - max), with the query's sums brought to the new maximum. */
+static void weigh(query *s, float *weights, qw_v128 *p, float max, int32_t head_dim)
+{
+    qw_v128 sum = qw_f32x4_splat(0);
+
     if (max > s->max) {
         float shrink = qw_f32_exp(s->max - max);
         for (int32_t i = 0; i < head_dim; i++) s->acc[i] *= shrink;
@@ -109,7 +142,38 @@ static void visit_page(query *s, const float *keys, const float *values, int32_t
         qw_store(weights + 4 * j, p[j]);
     }
     s->sum += qw_f32x4_sum(sum);
-    add_values(s->acc, weights, values, first, end, head_dim);
+}
+
+/* Takes the seen keys of one page into the running softmax of Q queries. Two share every load of a key or value, and keep
+ * enough sums under way to hide an addition's latency. */
+QW_SIMD_INLINE void visit_page(query *s, const float *keys, const float *values, span seen, int32_t head_dim, int Q)
+{
+    qw_v128 p[2][VECTORS];
+    float weights[2][PAGE], scale = 1.0f / sqrtf((float)head_dim);
+
+    if (Q == 1) {
+        dot_keys(p, s, keys, head_dim, 1, VECTORS);
+    } else {
+        dot_keys(p, s, keys, head_dim, 2, VECTORS / 2);
+        dot_keys((qw_v128(*)[VECTORS])(void *)(p[0] + VECTORS / 2), s, keys + PAGE / 2, head_dim, 2, VECTORS / 2);
+    }
+    for (int i = 0; i < Q; i++) {
+        float max = scaled(p[i], scale);
+
+        if (seen.first > 0 || seen.end < PAGE) max = masked(p[i], seen.first, seen.end);
+        weigh(&s[i], weights[i], p[i], max, head_dim);
+    }
+    add_values(s, (const float(*)[PAGE])weights, values, seen, head_dim, Q);
+}
+
+static void visit_one(query *s, const float *keys, const float *values, span seen, int32_t head_dim)
+{
+    visit_page(s, keys, values, seen, head_dim, 1);
+}
+
+static void visit_two(query *s, const float *keys, const float *values, span seen, int32_t head_dim)
+{
+    visit_page(s, keys, values, seen, head_dim, 2);
 }
 
 static int32_t first_key(const qw_attention_call *c, int32_t pos)
@@ -117,14 +181,13 @@ static int32_t first_key(const qw_attention_call *c, int32_t pos)
     return c->window > 0 && pos >= c->window ? pos - c->window + 1 : 0;
 }
 
-/* Keys first..end-1 of page `page` that a query at pos sees; false where there is none. */
-static bool seen_part(const qw_attention_call *c, int32_t pos, int32_t page, int32_t *first, int32_t *end)
+/* What of page `page` a query at pos sees; false where it is nothing. */
+static bool seen_part(const qw_attention_call *c, int32_t pos, int32_t page, span *seen)
 {
-    *first = first_key(c, pos) - page * PAGE;
-    *end = pos + 1 - page * PAGE;
-    if (*first < 0) *first = 0;
-    if (*end > PAGE) *end = PAGE;
-    return *first < *end;
+    *seen = (span){first_key(c, pos) - page * PAGE, pos + 1 - page * PAGE, 0};
+    if (seen->first < 0) seen->first = 0;
+    if (seen->end > PAGE) seen->end = PAGE;
+    return seen->first < seen->end;
 }
 
 /* Starts the running softmax of a tile's queries, heads fastest; returns how many there are. */
@@ -147,17 +210,22 @@ static void visit_tile(const qw_attention_call *c, const tile *t, float *scratch
     const qw_positions *at = &c->tokens;
     int32_t d = c->config->head_dim, kv_head = t->head / group_of(c->config), row = at->row[t->begin];
     float *k_block = scratch, *v_block = k_block + PAGE * d, *acc = v_block + PAGE * d;
-    int32_t first, end, last = at->pos[t->end - 1] / PAGE;
+    int32_t last = at->pos[t->end - 1] / PAGE;
     query queries[TILE_QUERIES];
+    span seen, next;
     int32_t n = start_queries(queries, c, t, acc);
 
     for (int32_t page = first_key(c, at->pos[t->begin]) / PAGE; page <= last; page++) {
         const float *keys = qw_kv_keys(c->kv, c->layer, row, page, kv_head, k_block);
         const float *values = qw_kv_values(c->kv, c->layer, row, page, kv_head, v_block);
 
-        for (int32_t i = 0; i < n; i++)
-            if (seen_part(c, at->pos[t->begin + i / t->n_heads], page, &first, &end))
-                visit_page(&queries[i], keys, values, first, end, d);
+        for (int32_t i = 0; i < n; i++) {
+            if (!seen_part(c, at->pos[t->begin + i / t->n_heads], page, &seen)) continue;
+            if (i + 1 < n && seen_part(c, at->pos[t->begin + (i + 1) / t->n_heads], page, &next) &&
+                next.first == seen.first && next.end == seen.end)
+                visit_two(&queries[i++], keys, values, seen, d);
+            else visit_one(&queries[i], keys, values, seen, d);
+        }
     }
     for (int32_t i = 0; i < n; i++)
         for (int32_t j = 0; j < d; j++) queries[i].out[j] = queries[i].acc[j] / queries[i].sum;

@@ -205,7 +205,7 @@ static float scale_of(const float *x, int32_t n, float *inverse)
 }
 
 /* Value i of a position goes to element i * step + at. */
-static void put_q8(const qw_kv *kv, uint8_t *block, const float *x, int32_t slot, bool keys)
+static void put_q8(qw_kv *kv, uint8_t *block, const float *x, int32_t slot, bool keys)
 {
     int8_t *q = (int8_t *)block;
     float *scales = (float *)(void *)(block + (size_t)QW_KV_PAGE * (size_t)kv->head_dim);
@@ -216,6 +216,7 @@ static void put_q8(const qw_kv *kv, uint8_t *block, const float *x, int32_t slot
         float inverse, scale = scale_of(x + first, n, &inverse);
 
         scales[keys ? g * QW_KV_PAGE + slot : slot * groups + g] = scale;
+        if (!isfinite(scale)) kv->overflow = true;
         for (int32_t i = first; i < first + n; i++) {
             float r = rintf(x[i] * inverse);
             q[keys ? i * QW_KV_PAGE + slot : slot * d + i] = r >= -127 && r <= 127 ? (int8_t)r : 0;
@@ -223,7 +224,7 @@ static void put_q8(const qw_kv *kv, uint8_t *block, const float *x, int32_t slot
     }
 }
 
-static void put_block(const qw_kv *kv, uint8_t *block, const float *x, int32_t slot, bool keys)
+static void put_block(qw_kv *kv, uint8_t *block, const float *x, int32_t slot, bool keys)
 {
     int32_t d = kv->head_dim, step = keys ? QW_KV_PAGE : 1, at = keys ? slot : slot * d;
 
@@ -232,7 +233,10 @@ static void put_block(const qw_kv *kv, uint8_t *block, const float *x, int32_t s
         for (int32_t i = 0; i < d; i++) out[at + i * step] = x[i];
     } else if (kv->type == QW_KV_F16) {
         uint16_t *out = (uint16_t *)(void *)block;
-        for (int32_t i = 0; i < d; i++) out[at + i * step] = qw_f32_to_f16(x[i]);
+        for (int32_t i = 0; i < d; i++) {
+            out[at + i * step] = qw_f32_to_f16(x[i]);
+            if (!(fabsf(x[i]) < 65520.0f)) kv->overflow = true; /* rounds to infinity from here on */
+        }
     } else {
         put_q8(kv, block, x, slot, keys);
     }
@@ -248,23 +252,63 @@ void qw_kv_put(qw_kv *kv, int32_t layer, int32_t row, int32_t pos, const float *
     }
 }
 
+/* Finite float16 only (see overflow): sign and magnitude in float32's fields are the number times 2^-112. */
 static const float *widen_f16(const uint8_t *stored, float *block, int32_t n)
 {
-    for (int32_t i = 0; i < n; i += 4) qw_store(block + i, qw_load_f16x4(stored + (size_t)i * 2));
+    qw_v128 fields = qw_i32x4_splat((int32_t)0x8fffffffu), power = qw_i32x4_splat(0x77800000); /* 2^112 */
+
+    for (int32_t i = 0; i < n; i += 8) {
+        qw_v128 half = qw_load(stored + (size_t)i * 2);
+        qw_v128 low = qw_and(qw_i32x4_shl(qw_i32x4_extend_low_i16x8(half), 13), fields);
+        qw_v128 high = qw_and(qw_i32x4_shl(qw_i32x4_extend_high_i16x8(half), 13), fields);
+
+        qw_store(block + i, qw_f32x4_mul(low, power));
+        qw_store(block + i + 4, qw_f32x4_mul(high, power));
+    }
     return block;
+}
+
+/* block[0..7] = q[0..7] * scales */
+static void widen_8(float *block, const int8_t *q, qw_v128 low_scale, qw_v128 high_scale)
+{
+    qw_v128 v = qw_i16x8_extend_low_i8x16(qw_load64_zero(q));
+
+    qw_store(block, qw_f32x4_mul(qw_f32x4_convert_i32x4(qw_i32x4_extend_low_i16x8(v)), low_scale));
+    qw_store(block + 4, qw_f32x4_mul(qw_f32x4_convert_i32x4(qw_i32x4_extend_high_i16x8(v)), high_scale));
+}
+
+static void widen_q8_keys(const qw_kv *kv, const int8_t *q, const float *scales, float *block)
+{
+    for (int32_t i = 0; i < kv->head_dim; i++) {
+        const float *s = scales + i / 32 * QW_KV_PAGE;
+
+        for (int32_t at = i * QW_KV_PAGE, slot = 0; slot < QW_KV_PAGE; at += 8, slot += 8)
+            widen_8(block + at, q + at, qw_load(s + slot), qw_load(s + slot + 4));
+    }
+}
+
+static void widen_q8_values(const qw_kv *kv, const int8_t *q, const float *scales, float *block)
+{
+    int32_t d = kv->head_dim, groups = scales_per_position(d);
+
+    for (int32_t slot = 0; slot < QW_KV_PAGE; slot++, q += d, block += d) {
+        int32_t i = 0;
+
+        for (; i + 8 <= d; i += 8) {
+            qw_v128 scale = qw_load32_splat(scales + slot * groups + i / 32);
+            widen_8(block + i, q + i, scale, scale);
+        }
+        for (; i < d; i++) block[i] = (float)q[i] * scales[slot * groups + i / 32];
+    }
 }
 
 static const float *widen_q8(const qw_kv *kv, const uint8_t *stored, float *block, bool keys)
 {
     const int8_t *q = (const int8_t *)stored;
-    int32_t d = kv->head_dim, groups = scales_per_position(d);
-    const float *scales = (const float *)(const void *)(stored + (size_t)QW_KV_PAGE * (size_t)d);
+    const float *scales = (const float *)(const void *)(stored + (size_t)QW_KV_PAGE * (size_t)kv->head_dim);
 
-    for (int32_t i = 0; i < d; i++)
-        for (int32_t slot = 0; keys && slot < QW_KV_PAGE; slot++)
-            block[i * QW_KV_PAGE + slot] = (float)q[i * QW_KV_PAGE + slot] * scales[i / 32 * QW_KV_PAGE + slot];
-    for (int32_t slot = 0; !keys && slot < QW_KV_PAGE; slot++)
-        for (int32_t i = 0; i < d; i++) block[slot * d + i] = (float)q[slot * d + i] * scales[slot * groups + i / 32];
+    if (keys) widen_q8_keys(kv, q, scales, block);
+    else widen_q8_values(kv, q, scales, block);
     return block;
 }
 

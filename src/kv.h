@@ -9,6 +9,7 @@
 #include "config.h"
 #include "pool.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { QW_KV_PAGE = 32 };
@@ -26,6 +27,7 @@ typedef struct qw_kv {
     int32_t n_layer, n_kv_head, head_dim;
     int32_t capacity; /* tokens that all rows together may hold, a shared one counted once */
     int32_t used;     /* tokens held */
+    bool overflow;    /* a key or value did not fit the type (float16: beyond 65504, or NaN): the cache is not sound */
     int32_t n_pages, max_rows, n_free;
     int32_t *free_pages; /* [n_pages] a stack */
     int32_t *ref, *fill; /* [n_pages] rows that hold the page; tokens in it */

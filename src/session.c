@@ -274,6 +274,7 @@ void qw_session_end(qw_session *s)
 void qw_session_forget(qw_session *s)
 {
     qw_session_end(s);
+    s->kv.overflow = false;
     for (int32_t r = 0; r < s->options.max_rows; r++) {
         qw_kv_truncate(&s->kv, r, 0);
         qw_ids_free(&s->held[r]);

@@ -357,6 +357,16 @@ static bool pass_ends(qw_session *s, int32_t budget)
     return true;
 }
 
+static qw_status check_cache(const qw_session *s, qw_error *err)
+{
+    static const char *const types[] = {"f32", "f16", "q8_0"};
+
+    if (!s->kv.overflow) return QW_OK;
+    return qw_fail(err, QW_ERR_MODEL,
+                   "a key or value is NaN or beyond what a %s cache holds: load the model with kvType \"f32\"",
+                   types[s->kv.type]);
+}
+
 static qw_status score_all(qw_session *s, qw_error *err)
 {
     const qw_begun *pass = &s->job.pass;
@@ -448,6 +458,7 @@ qw_status qw_session_step(qw_session *s, int32_t max_tokens, qw_progress *progre
     if (s->job.kind == QW_JOB_GENERATE) status = step_generate(s, max_tokens, progress, err);
     if (s->job.kind == QW_JOB_PREFILL) status = step_prefill(s, max_tokens, progress, err);
     if (s->job.kind == QW_JOB_FORWARD) status = step_forward(s, max_tokens, progress, err);
+    if (status == QW_OK) status = check_cache(s, err);
     if (status == QW_ERR_MODEL) qw_session_forget(s); /* keys and values may not be finite */
     else if (status) qw_session_end(s);
     return status;

@@ -169,10 +169,34 @@ static void test_random_operations_keep_the_books(void)
     qw_kv_free(&kv);
 }
 
+static void test_values_beyond_the_type_are_told(void)
+{
+    static const struct {
+        qw_kv_type type;
+        float value;
+        bool overflow;
+    } cases[] = {{QW_KV_F16, 65519, false}, {QW_KV_F16, -65520, true},  {QW_KV_F16, NAN, true},
+                 {QW_KV_F32, 1e30f, false}, {QW_KV_Q8_0, 1e30f, false}, {QW_KV_Q8_0, INFINITY, true},
+                 {QW_KV_Q8_0, NAN, true}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        float k[HEADS * DIM] = {0}, v[HEADS * DIM] = {0};
+        qw_kv kv;
+
+        start(&kv, cases[i].type, 40, 1);
+        CHECK(qw_kv_reserve(&kv, 0, 1));
+        v[3] = cases[i].value;
+        qw_kv_put(&kv, 0, 0, 0, k, v);
+        CHECK_EQ(kv.overflow, cases[i].overflow);
+        qw_kv_free(&kv);
+    }
+}
+
 int main(void)
 {
     test_values_come_back_as_put();
     test_q8_0_is_within_half_a_step();
+    test_values_beyond_the_type_are_told();
     test_capacity_is_whole_however_it_is_split();
     test_shared_pages_are_counted_once_and_copied_on_write();
     test_random_operations_keep_the_books();
