@@ -132,6 +132,7 @@ static qw_status finish_load(qw_engine *e, qw_error *err)
     qw_loader_free(e->loader);
     e->loader = NULL;
     e->state = READY;
+    qw_acts_use(&e->session.scratch.acts, qw_kernel_fastest());
     if (e->options.n_ctx > e->model.config.n_ctx_train)
         return qw_buf_printf(&e->model.notes, err,
                              "contextLength %d is more than the %d positions that the model was trained on\n",
