@@ -203,7 +203,7 @@ export function exactModels({ folder, model, tiny }) {
   if (tiny) models.push({ model: 'tiny', source: tiny, ids: null, longest: TINY_ROW, variants: VARIANTS.gguf });
   if (model && existsSync(path.join(folder, 'real/teacher.json'))) {
     const [{ input_ids: ids }] = readJson(folder, 'real/teacher.json');
-    models.push({ model: 'real', source: model, ids, longest: REAL_ROW, variants: VARIANTS.gguf });
+    models.push({ model: 'real', source: model, ids, longest: REAL_ROW, variants: VARIANTS.real });
   }
   return models;
 }

@@ -18,6 +18,7 @@ export const VARIANTS = {
     ['q8_0', 'f32'],
     ['q8_0', 'q8_0'],
   ],
+  real: [['q8_0', 'f16']],
 };
 
 export const TINY_TEXT =

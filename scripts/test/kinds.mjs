@@ -134,13 +134,13 @@ export async function browserTests() {
   return files.length ? nodeTest(process.execPath, files, 'browser-tests', 1) : null;
 }
 
-export async function conformance() {
+/** In a long run real/ goes through every build, and natively against the float32 path of the same weights. */
+export async function conformance({ long }) {
   if (!existsSync(at('scripts/conformance.mjs'))) return null;
   cmakeBuild('native', 'conformance');
   cmakeBuild('wasm', 'wasm-tests');
-  const done = await captureAside(process.execPath, [at('scripts/conformance.mjs'), at('tests/fixtures')], {
-    seconds: 2400,
-  });
+  const args = [at('scripts/conformance.mjs'), at('tests/fixtures'), long ? '--reference' : '--quick'];
+  const done = await captureAside(process.execPath, args, { seconds: long ? 7200 : 2400 });
   const count = countOf(done);
   if (count.failed) report('conformance', done.text, 200);
   return count;
