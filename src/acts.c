@@ -44,7 +44,7 @@ void qw_acts_free(qw_acts *a)
 
 bool qw_acts_use(qw_acts *a, qw_kernel kernel)
 {
-    if (kernel != QW_KERNEL_BASE && !QW_RELAXED) return false;
+    if ((kernel == QW_KERNEL_BASE) == (QW_RELAXED == 1)) return false;
     a->kernel = kernel;
     return true;
 }

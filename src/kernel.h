@@ -20,6 +20,9 @@ typedef void qw_kernel_one(float *out, const uint8_t *panel, const qw_acts *a, i
 typedef struct qw_tile {
     int16_t codes[QW_TILE_BLOCKS][16 * QW_TILE_PANELS * 8];
     float scale[QW_TILE_BLOCKS][QW_TILE_PANELS][4], min[QW_TILE_BLOCKS][QW_TILE_PANELS][4];
+    size_t
+        correction; /* where in a qw_act_block is what unsigned codes are off by; of the first half where there are two */
+    int32_t shift; /* and how far that is shifted down */
     int32_t sub[QW_TILE_BLOCKS][2][QW_TILE_PANELS][4], submin[QW_TILE_BLOCKS][2][QW_TILE_PANELS][4];
 } qw_tile;
 

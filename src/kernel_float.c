@@ -104,14 +104,19 @@ static bool all_finite(const uint8_t *panel)
     }                                                                                                                  \
     PAIR(name, header, fast, exact, 2)                                                                                 \
     PAIR(name, header, fast, exact, 4)
+/* Panels with infinite or NaN weights need not be fast. */
 #define PAIR(name, header, fast, exact, T)                                                                             \
     static void pair_##name##_##T(float *acc, size_t stride, const uint8_t *const panels[QW_TILE_PANELS],              \
                                   const qw_acts *a, int32_t token)                                                     \
     {                                                                                                                  \
         const uint8_t *const weights[QW_TILE_PANELS] = {panels[0] + header, panels[1] + header};                       \
-        if (fast == exact || (all_finite(panels[0]) && all_finite(panels[1])))                                         \
+        if (fast == exact || (all_finite(panels[0]) && all_finite(panels[1]))) {                                       \
             pair(acc, stride, weights, a, token, fast, T);                                                             \
-        else pair(acc, stride, weights, a, token, exact, T);                                                           \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (int t = 0; t < T; t++)                                                                                    \
+            for (int i = 0; i < QW_TILE_PANELS; i++)                                                                   \
+                one_##name(acc + (size_t)t * stride + i * QW_PANEL_ROWS, panels[i], a, token + t);                     \
     }
 
 FLOATS(f32, 0, FORM_F32, FORM_F32)

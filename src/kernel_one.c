@@ -197,22 +197,17 @@ QW_SIMD_INLINE void one_super(float *out, const uint8_t *panel, const qw_acts *a
     }
 
 ONE(i8_base, QW_LAYOUT_I8, QW_KERNEL_BASE, one_simple)
-ONE_ALL(QW_KERNEL_BASE, base)
 #if QW_RELAXED
 ONE(i8_dot32, QW_LAYOUT_I8, QW_KERNEL_DOT32, one_simple)
 ONE_ALL(QW_KERNEL_DOT16, dot16)
 ONE_ALL(QW_KERNEL_DOT32, dot32)
+static qw_kernel_one *const TABLE[][10] = {{NULL}, ROW(i8_base, dot16), ROW(i8_dot32, dot32)};
+#else
+ONE_ALL(QW_KERNEL_BASE, base)
+static qw_kernel_one *const TABLE[][10] = {ROW(i8_base, base)};
 #endif
 
 qw_kernel_one *qw_kernel_one_for(qw_layout layout, qw_kernel kernel)
 {
-    static qw_kernel_one *const table[][10] = {
-        ROW(i8_base, base),
-#if QW_RELAXED
-        ROW(i8_base, dot16),
-        ROW(i8_dot32, dot32),
-#endif
-    };
-
-    return table[kernel][layout - QW_LAYOUT_I8];
+    return TABLE[kernel][(unsigned)layout - QW_LAYOUT_I8];
 }

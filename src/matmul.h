@@ -19,8 +19,8 @@
 
 #include <stdbool.h>
 
-/* Numbers of the builds' kernels for integer layouts, equal bit for bit. DOT16 and DOT32 use the relaxed dot products, which not
- * every build has: DOT16 sums in int16 and is fast everywhere, DOT32 where the CPU has AVX-VNNI or sdot. */
+/* The kernels for integer layouts, equal bit for bit. Builds with relaxed SIMD have DOT16 and DOT32, others BASE: DOT16 sums in
+ * int16 and is fast everywhere, DOT32 where the CPU has AVX-VNNI or sdot. */
 typedef enum qw_kernel { QW_KERNEL_BASE, QW_KERNEL_DOT16, QW_KERNEL_DOT32 } qw_kernel;
 
 /* What 32 activations have in common. */
@@ -70,7 +70,7 @@ typedef struct qw_product {
     const float *bias;
 } qw_product;
 
-/* All products in one parallel region. No memory beyond about 6 KB of each thread's stack. */
+/* All products in one parallel region. No memory beyond about 12 KB of each thread's stack. */
 void qw_matmul(qw_pool *pool, const qw_acts *a, const qw_product *products, int32_t n_products);
 
 /* The specification: the same result from plain scalar loops, one thread. For tests and the self-test. */
