@@ -10,13 +10,13 @@ typedef struct operand {
     const qw_act_block *block;
 } operand;
 
-/* The i-th 4 bytes at p in every lane. In V8 on x86-64 a broadcast from memory takes an address computation as well; still it
- * is faster by 10 % than shuffling a vector, except among the long chains of DOT32. */
+/* The i-th 4 bytes at p in every lane. A broadcast from memory is faster by 10 % than shuffling a vector, though V8 spends an
+ * address computation on each; only where loads are what is scarce, two of them to a load of codes, it is not. */
 QW_SIMD_INLINE qw_v128 lane_of(recipe c, const void *p, int i)
 {
     qw_v128 v;
 
-    if (c.kernel != QW_KERNEL_DOT32) return qw_load32_splat((const uint8_t *)p + i * 4);
+    if (c.kernel != QW_KERNEL_DOT32 || c.t.bits < 8) return qw_load32_splat((const uint8_t *)p + i * 4);
     v = qw_load((const uint8_t *)p + i / 4 * 16);
     if (i % 4 == 0) return qw_f32x4_dup(v, 0);
     if (i % 4 == 1) return qw_f32x4_dup(v, 1);
@@ -49,25 +49,26 @@ QW_SIMD_INLINE qw_v128 sum_of(recipe c, const masks *m, const uint8_t *codes, co
                               qw_v128 start)
 {
     int group = c.t.bits == 4 ? 8 : c.t.bits == 5 ? 4 : 2;
-    qw_v128 sum = start, minus = qw_zero();
+    qw_v128 sum = start, other = qw_zero();
 
 #if QW_RELAXED
     if (c.kernel == QW_KERNEL_DOT32) {
+        /* Two chains, as one takes the dot's latency at each step. Signed weights go first; the activations' positive and
+         * negative parts are the seven bits then. */
         QW_UNROLL
         for (int k = first; k < last; k++) {
-            qw_v128 w = chunk(c.t.bits, m, codes, k);
+            qw_v128 w = chunk(c.t.bits, m, codes, k), *chain = k % 2 ? &other : &sum;
             if (c.t.bits < 8) {
-                sum = qw_i32x4_relaxed_dot_add(lane_of(c, x->q, k), w, sum);
+                *chain = qw_i32x4_relaxed_dot_add(lane_of(c, x->q, k), w, *chain);
             } else {
-                /* Signed weights go first; the activations' positive and negative parts are the seven bits. */
                 sum = qw_i32x4_relaxed_dot_add(w, lane_of(c, x->wide, 2 * k), sum);
-                minus = qw_i32x4_relaxed_dot_add(w, lane_of(c, x->wide, 2 * k + 1), minus);
+                other = qw_i32x4_relaxed_dot_add(w, lane_of(c, x->wide, 2 * k + 1), other);
             }
         }
-        return c.t.bits < 8 ? sum : qw_i32x4_sub(sum, minus);
+        return c.t.bits < 8 ? qw_i32x4_add(sum, other) : qw_i32x4_sub(sum, other);
     }
 #endif
-    (void)minus;
+    (void)other;
     if (c.t.bits == 8) {
         QW_UNROLL
         for (int i = 2 * first; i < 2 * last; i++)
