@@ -29,13 +29,19 @@ typedef struct qw_tile {
 /* Unpacks n blocks from block `first` on (a multiple of QW_TILE_BLOCKS) as panel `index` of the tile. */
 typedef void qw_kernel_unpack(qw_tile *tile, int32_t index, const uint8_t *panel, int32_t first, int32_t n);
 
-/* acc[t * stride + r] += rows times the tile's 2 or 4 tokens from `token` on over the tile's blocks. */
-typedef void qw_kernel_tile(float *acc, size_t stride, const qw_tile *tile, const qw_acts *a, int32_t token,
-                            int32_t first, int32_t n);
+/* Consecutive tokens and their sums: acc[t * stride + r], 8 rows, belongs to token `token + t`. */
+typedef struct qw_tile_tokens {
+    float *acc;
+    size_t stride;
+    const qw_acts *a;
+    int32_t token;
+} qw_tile_tokens;
+
+/* acc += rows times 2 or 4 tokens over the tile's n blocks, the first of which is block `first` of the row. */
+typedef void qw_kernel_tile(const qw_tile_tokens *to, const qw_tile *tile, int32_t first, int32_t n);
 
 /* The same for float layouts, at once over all columns: acc = rows of two panels times tokens. */
-typedef void qw_kernel_pair(float *acc, size_t stride, const uint8_t *const panels[QW_TILE_PANELS], const qw_acts *a,
-                            int32_t token);
+typedef void qw_kernel_pair(const qw_tile_tokens *to, const uint8_t *const panels[QW_TILE_PANELS]);
 
 typedef struct qw_kernels {
     qw_kernel_one *one;

@@ -51,9 +51,15 @@ QW_SIMD_INLINE void one(float *out, const uint8_t *weights, const float *x, int3
     qw_store(out, qw_f32x4_add(qw_f32x4_add(acc[0], acc[1]), qw_f32x4_add(acc[2], acc[3])));
 }
 
+/* Two panels and the activations of some tokens. */
+typedef struct operands {
+    const uint8_t *weights[QW_TILE_PANELS];
+    const float *x[MOST_TOKENS];
+    int32_t cols;
+} operands;
+
 /* Chain `chain` of T tokens and two panels. */
-QW_SIMD_INLINE void run_chain(float (*out)[QW_TILE_ROWS], const uint8_t *const weights[QW_TILE_PANELS],
-                              const float *const *x, int32_t cols, int32_t chain, form f, int T)
+QW_SIMD_INLINE void run_chain(float (*out)[QW_TILE_ROWS], const operands *o, int32_t chain, form f, int T)
 {
     widener w = make_widener();
     qw_v128 acc[MOST_TOKENS][QW_TILE_PANELS];
@@ -61,12 +67,12 @@ QW_SIMD_INLINE void run_chain(float (*out)[QW_TILE_ROWS], const uint8_t *const w
     QW_UNROLL
     for (int t = 0; t < T; t++) acc[t][0] = acc[t][1] = qw_zero();
     QW_NO_UNROLL
-    for (int32_t col = chain; col < cols; col += CHAINS) {
-        qw_v128 w0 = column(f, &w, weights[0], col), w1 = column(f, &w, weights[1], col);
+    for (int32_t col = chain; col < o->cols; col += CHAINS) {
+        qw_v128 w0 = column(f, &w, o->weights[0], col), w1 = column(f, &w, o->weights[1], col);
         QW_UNROLL
         for (int t = 0; t < T; t++) {
-            acc[t][0] = step(acc[t][0], w0, x[t] + col);
-            acc[t][1] = step(acc[t][1], w1, x[t] + col);
+            acc[t][0] = step(acc[t][0], w0, o->x[t] + col);
+            acc[t][1] = step(acc[t][1], w1, o->x[t] + col);
         }
     }
     QW_UNROLL
@@ -76,18 +82,18 @@ QW_SIMD_INLINE void run_chain(float (*out)[QW_TILE_ROWS], const uint8_t *const w
     }
 }
 
-QW_SIMD_INLINE void pair(float *acc, size_t stride, const uint8_t *const weights[QW_TILE_PANELS], const qw_acts *a,
-                         int32_t token, form f, int T)
+QW_SIMD_INLINE void pair(const qw_tile_tokens *to, const uint8_t *weights0, const uint8_t *weights1, form f, int T)
 {
-    const float *x[MOST_TOKENS];
+    operands o = {{weights0, weights1}, {NULL}, to->a->cols};
     float sum[CHAINS][MOST_TOKENS][QW_TILE_ROWS];
 
-    for (int t = 0; t < T; t++) x[t] = a->x + (size_t)(token + t) * (size_t)a->cols;
+    QW_UNROLL
+    for (int t = 0; t < T; t++) o.x[t] = to->a->x + (size_t)(to->token + t) * (size_t)to->a->cols;
     QW_NO_UNROLL
-    for (int32_t c = 0; c < CHAINS; c++) run_chain(sum[c], weights, x, a->cols, c, f, T);
+    for (int32_t c = 0; c < CHAINS; c++) run_chain(sum[c], &o, c, f, T);
     for (int t = 0; t < T; t++)
         for (int r = 0; r < QW_TILE_ROWS; r++)
-            acc[(size_t)t * stride + (size_t)r] = (sum[0][t][r] + sum[1][t][r]) + (sum[2][t][r] + sum[3][t][r]);
+            to->acc[(size_t)t * to->stride + (size_t)r] = (sum[0][t][r] + sum[1][t][r]) + (sum[2][t][r] + sum[3][t][r]);
 }
 
 static bool all_finite(const uint8_t *panel)
@@ -106,17 +112,15 @@ static bool all_finite(const uint8_t *panel)
     PAIR(name, header, fast, exact, 4)
 /* Panels with infinite or NaN weights need not be fast. */
 #define PAIR(name, header, fast, exact, T)                                                                             \
-    static void pair_##name##_##T(float *acc, size_t stride, const uint8_t *const panels[QW_TILE_PANELS],              \
-                                  const qw_acts *a, int32_t token)                                                     \
+    static void pair_##name##_##T(const qw_tile_tokens *to, const uint8_t *const panels[QW_TILE_PANELS])               \
     {                                                                                                                  \
-        const uint8_t *const weights[QW_TILE_PANELS] = {panels[0] + header, panels[1] + header};                       \
         if (fast == exact || (all_finite(panels[0]) && all_finite(panels[1]))) {                                       \
-            pair(acc, stride, weights, a, token, fast, T);                                                             \
+            pair(to, panels[0] + header, panels[1] + header, fast, T);                                                 \
             return;                                                                                                    \
         }                                                                                                              \
         for (int t = 0; t < T; t++)                                                                                    \
             for (int i = 0; i < QW_TILE_PANELS; i++)                                                                   \
-                one_##name(acc + (size_t)t * stride + i * QW_PANEL_ROWS, panels[i], a, token + t);                     \
+                one_##name(to->acc + (size_t)t * to->stride + i * QW_PANEL_ROWS, panels[i], to->a, to->token + t);     \
     }
 
 FLOATS(f32, 0, FORM_F32, FORM_F32)

@@ -10,6 +10,13 @@ typedef struct operand {
     const qw_act_block *block;
 } operand;
 
+/* The block's codes with them. */
+typedef struct source {
+    const masks *m;
+    const uint8_t *codes;
+    operand x;
+} source;
+
 /* The i-th 4 bytes at p in every lane. A broadcast from memory is faster by 10 % than shuffling a vector, though V8 spends an
  * address computation on each; only where loads are what is scarce, two of them to a load of codes, it is not. */
 QW_SIMD_INLINE qw_v128 lane_of(recipe c, const void *p, int i)
@@ -24,7 +31,7 @@ QW_SIMD_INLINE qw_v128 lane_of(recipe c, const void *p, int i)
 }
 
 /* Chunks k..k+n-1 as int16 sums. */
-QW_SIMD_INLINE qw_v128 sum_int16(recipe c, const masks *m, const uint8_t *codes, const operand *x, int k, int n)
+QW_SIMD_INLINE qw_v128 sum_int16(recipe c, const source *s, int k, int n)
 {
     qw_v128 sum = qw_zero();
 
@@ -32,21 +39,21 @@ QW_SIMD_INLINE qw_v128 sum_int16(recipe c, const masks *m, const uint8_t *codes,
     for (int i = k; i < k + n; i++) {
 #if QW_RELAXED
         if (c.kernel == QW_KERNEL_DOT16) {
-            qw_v128 d = qw_i16x8_relaxed_dot(lane_of(c, x->q, i), chunk(c.t.bits, m, codes, i));
+            qw_v128 d = qw_i16x8_relaxed_dot(lane_of(c, s->x.q, i), chunk(c.t.bits, s->m, s->codes, i));
             sum = i == k ? d : qw_i16x8_add_sat(sum, d);
             continue;
         }
 #endif
-        qw_v128 even = qw_i16x8_mul(pairs(c.t.bits, m, codes, i, 0), lane_of(c, x->wide, 2 * i));
+        qw_v128 even = qw_i16x8_mul(pairs(c.t.bits, s->m, s->codes, i, 0), lane_of(c, s->x.wide, 2 * i));
         sum = i == k ? even : qw_i16x8_add_sat(sum, even);
-        sum = qw_i16x8_add_sat(sum, qw_i16x8_mul(pairs(c.t.bits, m, codes, i, 1), lane_of(c, x->wide, 2 * i + 1)));
+        sum = qw_i16x8_add_sat(sum,
+                               qw_i16x8_mul(pairs(c.t.bits, s->m, s->codes, i, 1), lane_of(c, s->x.wide, 2 * i + 1)));
     }
     return sum;
 }
 
 /* The products of chunks first..last-1, four rows in four lanes, plus start. */
-QW_SIMD_INLINE qw_v128 sum_of(recipe c, const masks *m, const uint8_t *codes, const operand *x, int first, int last,
-                              qw_v128 start)
+QW_SIMD_INLINE qw_v128 sum_of(recipe c, const source *s, int first, int last, qw_v128 start)
 {
     int group = c.t.bits == 4 ? 8 : c.t.bits == 5 ? 4 : 2;
     qw_v128 sum = start, other = qw_zero();
@@ -57,12 +64,12 @@ QW_SIMD_INLINE qw_v128 sum_of(recipe c, const masks *m, const uint8_t *codes, co
          * negative parts are the seven bits then. */
         QW_UNROLL
         for (int k = first; k < last; k++) {
-            qw_v128 w = chunk(c.t.bits, m, codes, k), *chain = k % 2 ? &other : &sum;
+            qw_v128 w = chunk(c.t.bits, s->m, s->codes, k), *chain = k % 2 ? &other : &sum;
             if (c.t.bits < 8) {
-                *chain = qw_i32x4_relaxed_dot_add(lane_of(c, x->q, k), w, *chain);
+                *chain = qw_i32x4_relaxed_dot_add(lane_of(c, s->x.q, k), w, *chain);
             } else {
-                sum = qw_i32x4_relaxed_dot_add(w, lane_of(c, x->wide, 2 * k), sum);
-                other = qw_i32x4_relaxed_dot_add(w, lane_of(c, x->wide, 2 * k + 1), other);
+                sum = qw_i32x4_relaxed_dot_add(w, lane_of(c, s->x.wide, 2 * k), sum);
+                other = qw_i32x4_relaxed_dot_add(w, lane_of(c, s->x.wide, 2 * k + 1), other);
             }
         }
         return c.t.bits < 8 ? qw_i32x4_add(sum, other) : qw_i32x4_sub(sum, other);
@@ -72,13 +79,12 @@ QW_SIMD_INLINE qw_v128 sum_of(recipe c, const masks *m, const uint8_t *codes, co
     if (c.t.bits == 8) {
         QW_UNROLL
         for (int i = 2 * first; i < 2 * last; i++)
-            sum = qw_i32x4_add(sum, qw_i32x4_dot(pairs(8, m, codes, i / 2, i % 2), lane_of(c, x->wide, i)));
+            sum = qw_i32x4_add(sum, qw_i32x4_dot(pairs(8, s->m, s->codes, i / 2, i % 2), lane_of(c, s->x.wide, i)));
         return sum;
     }
     if (group > last - first) group = last - first;
     QW_UNROLL
-    for (int k = first; k < last; k += group)
-        sum = qw_i32x4_add(sum, qw_i32x4_pair_sums(sum_int16(c, m, codes, x, k, group)));
+    for (int k = first; k < last; k += group) sum = qw_i32x4_add(sum, qw_i32x4_pair_sums(sum_int16(c, s, k, group)));
     return sum;
 }
 
@@ -90,40 +96,38 @@ typedef struct block_scales {
 
 /* Where no single chain of sums spans the block its halves are added as floats: exact, and it keeps compilers from computing
  * all products first and spilling them. */
-QW_SIMD_INLINE qw_v128 whole(recipe c, const masks *m, const uint8_t *codes, const operand *x)
+QW_SIMD_INLINE qw_v128 whole(recipe c, const source *s)
 {
     bool one_chain = c.t.bits == 4 || (c.kernel == QW_KERNEL_DOT32 && c.t.bits < 8);
-    qw_v128 start = correction(c.t.offset, x->block, 0);
+    qw_v128 start = correction(c.t.offset, s->x.block, 0);
 
-    if (one_chain) return qw_f32x4_convert_i32x4(sum_of(c, m, codes, x, 0, 8, start));
-    return qw_f32x4_add(qw_f32x4_convert_i32x4(sum_of(c, m, codes, x, 0, 4, start)),
-                        qw_f32x4_convert_i32x4(sum_of(c, m, codes, x, 4, 8, qw_zero())));
+    if (one_chain) return qw_f32x4_convert_i32x4(sum_of(c, s, 0, 8, start));
+    return qw_f32x4_add(qw_f32x4_convert_i32x4(sum_of(c, s, 0, 4, start)),
+                        qw_f32x4_convert_i32x4(sum_of(c, s, 4, 8, qw_zero())));
 }
 
-QW_SIMD_INLINE qw_v128 add_whole(qw_v128 acc, recipe c, const masks *m, const uint8_t *codes, block_scales s,
-                                 const operand *x)
+QW_SIMD_INLINE qw_v128 add_whole(qw_v128 acc, recipe c, const source *s, block_scales scales)
 {
-    qw_v128 factor = qw_f32x4_mul(qw_load(s.scale), qw_load32_splat(&x->block->scale));
+    qw_v128 factor = qw_f32x4_mul(qw_load(scales.scale), qw_load32_splat(&s->x.block->scale));
 
-    acc = qw_f32x4_add(acc, qw_f32x4_mul(whole(c, m, codes, x), factor));
+    acc = qw_f32x4_add(acc, qw_f32x4_mul(whole(c, s), factor));
     if (!c.t.has_min) return acc;
-    return qw_f32x4_add(acc, qw_f32x4_mul(qw_load(s.min), qw_load32_splat(&x->block->scaled_sum)));
+    return qw_f32x4_add(acc, qw_f32x4_mul(qw_load(scales.min), qw_load32_splat(&s->x.block->scaled_sum)));
 }
 
-QW_SIMD_INLINE qw_v128 add_halves(qw_v128 acc, recipe c, const masks *m, const uint8_t *codes, block_scales s,
-                                  const operand *x)
+QW_SIMD_INLINE qw_v128 add_halves(qw_v128 acc, recipe c, const source *s, block_scales scales)
 {
-    qw_v128 xscale = qw_load32_splat(&x->block->scale);
-    qw_v128 a = sum_of(c, m, codes, x, 0, 4, correction(c.t.offset, x->block, 0));
-    qw_v128 b = sum_of(c, m, codes, x, 4, 8, correction(c.t.offset, x->block, 1));
-    qw_v128 total = qw_i32x4_add(qw_i32x4_mul(qw_load(s.sub), a), qw_i32x4_mul(qw_load(s.sub + 4), b));
+    qw_v128 xscale = qw_load32_splat(&s->x.block->scale);
+    qw_v128 a = sum_of(c, s, 0, 4, correction(c.t.offset, s->x.block, 0));
+    qw_v128 b = sum_of(c, s, 4, 8, correction(c.t.offset, s->x.block, 1));
+    qw_v128 total = qw_i32x4_add(qw_i32x4_mul(qw_load(scales.sub), a), qw_i32x4_mul(qw_load(scales.sub + 4), b));
 
-    acc = qw_f32x4_add(acc, qw_f32x4_mul(qw_f32x4_convert_i32x4(total), qw_f32x4_mul(qw_load(s.scale), xscale)));
+    acc = qw_f32x4_add(acc, qw_f32x4_mul(qw_f32x4_convert_i32x4(total), qw_f32x4_mul(qw_load(scales.scale), xscale)));
     if (!c.t.has_min) return acc;
-    total = qw_i32x4_add(qw_i32x4_mul(qw_load(s.submin), qw_load32_splat(&x->block->minus32[0])),
-                         qw_i32x4_mul(qw_load(s.submin + 4), qw_load32_splat(&x->block->minus32[1])));
+    total = qw_i32x4_add(qw_i32x4_mul(qw_load(scales.submin), qw_load32_splat(&s->x.block->minus32[0])),
+                         qw_i32x4_mul(qw_load(scales.submin + 4), qw_load32_splat(&s->x.block->minus32[1])));
     total = qw_i32x4_shr(qw_i32x4_sub(qw_zero(), total), 5);
-    return qw_f32x4_add(acc, qw_f32x4_mul(qw_f32x4_convert_i32x4(total), qw_f32x4_mul(qw_load(s.min), xscale)));
+    return qw_f32x4_add(acc, qw_f32x4_mul(qw_f32x4_convert_i32x4(total), qw_f32x4_mul(qw_load(scales.min), xscale)));
 }
 
 QW_SIMD_INLINE operand first_operand(const qw_acts *a, int32_t token)
@@ -142,13 +146,15 @@ QW_SIMD_INLINE operand next_operand(operand x)
 QW_SIMD_INLINE void one_simple(float *out, const uint8_t *panel, const qw_acts *a, int32_t token, recipe c)
 {
     const int32_t blocks = (a->cols + QW_BLOCK - 1) / QW_BLOCK;
-    operand x = first_operand(a, token);
     masks m = make_masks(c.t.bits);
+    source s = {&m, panel + c.t.header, first_operand(a, token)};
     qw_v128 acc = qw_zero();
 
-    for (int32_t b = 0; b < blocks; b++, panel += qw_layout_unit_bytes(c.t), x = next_operand(x)) {
-        block_scales s = {(const float *)(const void *)panel, (const float *)(const void *)(panel + 16), NULL, NULL};
-        acc = add_whole(acc, c, &m, panel + c.t.header, s, &x);
+    for (int32_t b = 0; b < blocks; b++) {
+        const float *scale = (const float *)(const void *)(s.codes - c.t.header);
+        acc = add_whole(acc, c, &s, (block_scales){scale, scale + 4, NULL, NULL});
+        s.codes += qw_layout_unit_bytes(c.t);
+        s.x = next_operand(s.x);
     }
     qw_store(out, acc);
 }
@@ -159,17 +165,17 @@ QW_SIMD_INLINE void one_super(float *out, const uint8_t *panel, const qw_acts *a
     float scale[8 * 4], min[8 * 4];
     int32_t sub[16 * 4], submin[16 * 4];
     scale_rows rows = {scale, min, sub, submin, 1};
-    operand x = first_operand(a, token);
     masks m = make_masks(c.t.bits);
+    source s = {&m, NULL, first_operand(a, token)};
     qw_v128 acc = qw_zero();
 
     for (int32_t col = 0; col < a->cols; col += 8 * QW_BLOCK, panel += qw_layout_unit_bytes(c.t)) {
         unit_scales(rows, c.t, panel);
         QW_NO_UNROLL
-        for (int32_t b = 0; b < 8; b++, x = next_operand(x)) {
-            block_scales s = {scale + 4 * b, min + 4 * b, sub + 8 * b, submin + 8 * b};
-            const uint8_t *codes = panel + c.t.header + b * c.t.bits * 16;
-            acc = c.t.halves ? add_halves(acc, c, &m, codes, s, &x) : add_whole(acc, c, &m, codes, s, &x);
+        for (int32_t b = 0; b < 8; b++, s.x = next_operand(s.x)) {
+            block_scales scales = {scale + 4 * b, min + 4 * b, sub + 8 * b, submin + 8 * b};
+            s.codes = panel + c.t.header + b * c.t.bits * 16;
+            acc = c.t.halves ? add_halves(acc, c, &s, scales) : add_whole(acc, c, &s, scales);
         }
     }
     qw_store(out, acc);

@@ -253,34 +253,25 @@ QW_SIMD_INLINE void add_halves(sums *acc, plan p, const qw_tile *tile, int32_t a
     }
 }
 
-/* What a tile kernel is called with. */
-typedef struct call {
-    float *acc;
-    size_t stride;
-    const qw_tile *tile;
-    const qw_acts *a;
-    int32_t token, first, n;
-} call;
-
-QW_SIMD_INLINE void multiply(call k, recipe c, int T)
+QW_SIMD_INLINE void multiply(const qw_tile_tokens *to, const qw_tile *tile, int32_t first, int32_t n, recipe c, int T)
 {
     plan p = make_plan(c, T);
     const int32_t block_bytes = c.kernel == QW_KERNEL_BASE || is_split(p) ? 64 : 32;
-    const uint8_t *all = block_bytes == 64 ? (const uint8_t *)k.a->wide : (const uint8_t *)k.a->q;
+    const uint8_t *all = block_bytes == 64 ? (const uint8_t *)to->a->wide : (const uint8_t *)to->a->q;
     tokens x;
     sums s;
 
     QW_UNROLL
     for (int t = 0; t < T; t++) {
-        size_t at = (size_t)(k.token + t) * (size_t)k.a->blocks + (size_t)k.first;
+        size_t at = (size_t)(to->token + t) * (size_t)to->a->blocks + (size_t)first;
         x.x[t] = all + at * (size_t)block_bytes;
-        x.block[t] = k.a->block + at;
+        x.block[t] = to->a->block + at;
         QW_UNROLL
-        for (int r = 0; r < PANELS; r++) s.v[t][r] = qw_load(k.acc + (size_t)t * k.stride + r * 4);
+        for (int r = 0; r < PANELS; r++) s.v[t][r] = qw_load(to->acc + (size_t)t * to->stride + r * 4);
     }
-    for (int32_t i = 0; i < k.n; i++) {
-        if (c.t.halves) add_halves(&s, p, k.tile, i, &x);
-        else add_whole(&s, p, k.tile, i, &x);
+    for (int32_t i = 0; i < n; i++) {
+        if (c.t.halves) add_halves(&s, p, tile, i, &x);
+        else add_whole(&s, p, tile, i, &x);
         QW_UNROLL
         for (int t = 0; t < T; t++) {
             x.x[t] += block_bytes;
@@ -289,7 +280,7 @@ QW_SIMD_INLINE void multiply(call k, recipe c, int T)
     }
     QW_UNROLL
     for (int t = 0; t < T; t++) QW_UNROLL
-    for (int r = 0; r < PANELS; r++) qw_store(k.acc + (size_t)t * k.stride + r * 4, s.v[t][r]);
+    for (int r = 0; r < PANELS; r++) qw_store(to->acc + (size_t)t * to->stride + r * 4, s.v[t][r]);
 }
 
 #define UNPACK(name, layout, kernel)                                                                                   \
@@ -315,10 +306,9 @@ QW_SIMD_INLINE void multiply(call k, recipe c, int T)
     }
 
 #define TILE(name, layout, kernel, T)                                                                                  \
-    static void name(float *acc, size_t stride, const qw_tile *tile, const qw_acts *a, int32_t token, int32_t first,   \
-                     int32_t n)                                                                                        \
+    static void name(const qw_tile_tokens *to, const qw_tile *tile, int32_t first, int32_t n)                          \
     {                                                                                                                  \
-        multiply((call){acc, stride, tile, a, token, first, n}, make_recipe(layout, kernel), T);                       \
+        multiply(to, tile, first, n, make_recipe(layout, kernel), T);                                                  \
     }
 #define TILES(name, layout, kernel)                                                                                    \
     TILE(name##_2, layout, kernel, 2)                                                                                  \

@@ -46,74 +46,87 @@ static void add_bias(float *y, size_t stride, const float *bias, int32_t rows, i
         for (int32_t r = 0; r < rows; r++) y[r] += bias[r];
 }
 
-/* acc[t] = the rows of two panels times tokens token..token + n - 1, n even. */
-static void run_tiles(float *acc, size_t stride, const qw_kernels *k, const uint8_t *const panels[2], const qw_acts *a,
-                      int32_t token, int32_t n)
+/* A pair of panels at work. */
+typedef struct work {
+    const qw_kernels *k;
+    const uint8_t *panels[QW_TILE_PANELS];
+} work;
+
+static qw_tile_tokens further(qw_tile_tokens to, int32_t tokens)
 {
-    int32_t blocks = (a->cols + QW_BLOCK - 1) / QW_BLOCK, fours = n / 4 * 4;
+    to.acc += (size_t)tokens * to.stride;
+    to.token += tokens;
+    return to;
+}
+
+/* acc = the rows of the panels times n tokens, n even. */
+static void run_tiles(const work *w, qw_tile_tokens to, int32_t n)
+{
+    int32_t blocks = (to.a->cols + QW_BLOCK - 1) / QW_BLOCK;
     qw_tile tile;
 
-    for (int32_t t = 0; t < n; t++) memset(acc + (size_t)t * stride, 0, QW_TILE_ROWS * sizeof(float));
+    for (int32_t t = 0; t < n; t++) memset(further(to, t).acc, 0, QW_TILE_ROWS * sizeof(float));
     for (int32_t first = 0; first < blocks; first += QW_TILE_BLOCKS) {
         int32_t count = blocks - first < QW_TILE_BLOCKS ? blocks - first : QW_TILE_BLOCKS;
-        for (int32_t i = 0; i < QW_TILE_PANELS; i++) k->unpack(&tile, i, panels[i], first, count);
-        for (int32_t t = 0; t < fours; t += 4)
-            k->tile_four(acc + (size_t)t * stride, stride, &tile, a, token + t, first, count);
-        if (fours < n) k->tile_two(acc + (size_t)fours * stride, stride, &tile, a, token + fours, first, count);
+        for (int32_t i = 0; i < QW_TILE_PANELS; i++) w->k->unpack(&tile, i, w->panels[i], first, count);
+        for (int32_t t = 0; t < n; t += 4) {
+            qw_tile_tokens at = further(to, t);
+            (n - t >= 4 ? w->k->tile_four : w->k->tile_two)(&at, &tile, first, count);
+        }
     }
 }
 
-static void run_pairs(float *acc, size_t stride, const qw_kernels *k, const uint8_t *const panels[2], const qw_acts *a,
-                      int32_t token, int32_t n)
+static void run_pairs(const work *w, qw_tile_tokens to, int32_t n)
 {
-    int32_t fours = n / 4 * 4;
-
-    for (int32_t t = 0; t < fours; t += 4) k->pair_four(acc + (size_t)t * stride, stride, panels, a, token + t);
-    if (fours < n) k->pair_two(acc + (size_t)fours * stride, stride, panels, a, token + fours);
+    for (int32_t t = 0; t < n; t += 4) {
+        qw_tile_tokens at = further(to, t);
+        (n - t >= 4 ? w->k->pair_four : w->k->pair_two)(&at, w->panels);
+    }
 }
 
-static void run_even(float *acc, size_t stride, const qw_kernels *k, const uint8_t *const panels[2], const qw_acts *a,
-                     int32_t token, int32_t n)
+static void run_even(const work *w, qw_tile_tokens to, int32_t n)
 {
-    if (k->unpack) run_tiles(acc, stride, k, panels, a, token, n);
-    else run_pairs(acc, stride, k, panels, a, token, n);
+    if (w->k->unpack) run_tiles(w, to, n);
+    else run_pairs(w, to, n);
 }
 
-/* Where some of the 8 rows do not exist the sums go through a buffer, a few tokens at a time. */
-static void run_edge(float *y, size_t stride, int32_t rows, const qw_kernels *k, const uint8_t *const panels[2],
-                     const qw_acts *a, int32_t n)
+/* Where only `rows` of the 8 rows exist the sums go through a buffer, a few tokens at a time. */
+static void run_edge(const work *w, qw_tile_tokens to, int32_t n, int32_t rows)
 {
     float acc[EDGE_TOKENS][QW_TILE_ROWS];
 
     for (int32_t t = 0; t < n; t += EDGE_TOKENS) {
         int32_t count = n - t < EDGE_TOKENS ? n - t : EDGE_TOKENS;
-        run_even(acc[0], QW_TILE_ROWS, k, panels, a, t, count);
-        for (int32_t i = 0; i < count; i++) memcpy(y + (size_t)(t + i) * stride, acc[i], (size_t)rows * sizeof(float));
+        run_even(w, (qw_tile_tokens){acc[0], QW_TILE_ROWS, to.a, to.token + t}, count);
+        for (int32_t i = 0; i < count; i++) memcpy(further(to, t + i).acc, acc[i], (size_t)rows * sizeof(float));
+    }
+}
+
+/* One token times the `rows` rows of the pair that exist. */
+static void run_one(const work *w, qw_tile_tokens to, int32_t rows)
+{
+    for (int32_t i = 0; i * QW_PANEL_ROWS < rows; i++) {
+        int32_t left = rows - i * QW_PANEL_ROWS;
+        float out[QW_PANEL_ROWS];
+        w->k->one(out, w->panels[i], to.a, to.token);
+        memcpy(to.acc + i * QW_PANEL_ROWS, out, (size_t)(left < QW_PANEL_ROWS ? left : QW_PANEL_ROWS) * sizeof(float));
     }
 }
 
 /* Two panels times all tokens. The second one of the last pair may not exist. */
 static void run_pair(const part *p, const qw_acts *a, int32_t index)
 {
-    const qw_mat *w = p->product.w;
-    int32_t row = index * QW_TILE_ROWS, rows = w->rows - row < QW_TILE_ROWS ? w->rows - row : QW_TILE_ROWS;
-    const uint8_t *first = w->data + (size_t)index * QW_TILE_PANELS * p->panel_bytes;
-    const uint8_t *const panels[2] = {first, rows > QW_PANEL_ROWS ? first + p->panel_bytes : first};
+    const qw_mat *m = p->product.w;
+    int32_t row = index * QW_TILE_ROWS, rows = m->rows - row < QW_TILE_ROWS ? m->rows - row : QW_TILE_ROWS;
     int32_t even = a->n / 2 * 2;
-    size_t stride = (size_t)w->rows;
-    float *y = p->product.y + row;
+    const uint8_t *first = m->data + (size_t)index * QW_TILE_PANELS * p->panel_bytes;
+    work w = {&p->kernels, {first, rows > QW_PANEL_ROWS ? first + p->panel_bytes : first}};
+    qw_tile_tokens to = {p->product.y + row, (size_t)m->rows, a, 0};
 
-    if (even && rows == QW_TILE_ROWS) run_even(y, stride, &p->kernels, panels, a, 0, even);
-    if (even && rows < QW_TILE_ROWS) run_edge(y, stride, rows, &p->kernels, panels, a, even);
-    for (int32_t i = 0; i * QW_PANEL_ROWS < rows; i++)
-        for (int32_t t = even; t < a->n; t++) {
-            int32_t left = rows - i * QW_PANEL_ROWS;
-            float out[QW_PANEL_ROWS];
-            p->kernels.one(out, panels[i], a, t);
-            memcpy(y + (size_t)t * stride + i * QW_PANEL_ROWS, out,
-                   (size_t)(left < QW_PANEL_ROWS ? left : QW_PANEL_ROWS) * sizeof(float));
-        }
-    if (p->product.bias) add_bias(y, stride, p->product.bias + row, rows, a->n);
+    if (even && rows == QW_TILE_ROWS) run_even(&w, to, even);
+    if (even && rows < QW_TILE_ROWS) run_edge(&w, to, even, rows);
+    if (even < a->n) run_one(&w, further(to, even), rows);
+    if (p->product.bias) add_bias(to.acc, to.stride, p->product.bias + row, rows, a->n);
 }
 
 static void run_items(void *arg, int32_t first, int32_t last, int32_t thread)
