@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * How matrices are kept: panels of four rows, interleaved so that a 32-bit lane of a vector is a row and no sum crosses
  * lanes. Packing is exact: a kept weight is the same real number that the file's format defines. Rows are padded with
- * zero rows to a multiple of 4, columns with zero weights to a multiple of the block (32; of 256 for K-quants, which
- * files never split). */
+ * zero rows to a multiple of 4; columns of integer layouts with zero weights to a multiple of 32 (of 256 for K-quants,
+ * which files never split), those of float layouts not at all. layout.h has the bytes. */
 #ifndef QW_PANEL_H
 #define QW_PANEL_H
 
