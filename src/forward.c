@@ -7,13 +7,14 @@
 
 #include <string.h>
 
-/* A pass under way: what the layer functions share. */
+/* A pass under way: what the layer functions share. at: the tokens that are still computed. */
 typedef struct run {
     const qw_model *m;
     qw_scratch *s;
     qw_kv *kv;
     qw_pool *pool;
     const qw_pass *pass;
+    qw_positions at;
 } run;
 
 static int32_t max_of(int32_t a, int32_t b)
@@ -71,7 +72,7 @@ double qw_scratch_bytes(const qw_config *c, int32_t max_tokens, int32_t max_logi
 {
     qw_scratch s = {.max_tokens = max_tokens, .max_logits = max_logits};
     array list[N_ARRAYS];
-    double bytes = (double)qw_acts_bytes(max_tokens, widest(c)) + 128;
+    double bytes = (double)qw_acts_bytes(max_tokens, widest(c)) + 8.0 * max_logits + 256;
 
     list_arrays(list, &s, c, threads);
     for (int i = 0; i < N_ARRAYS; i++) bytes += 4.0 * (double)list[i].rows * (double)list[i].cols + 128;
@@ -90,6 +91,9 @@ qw_status qw_scratch_init(qw_scratch *s, const qw_config *c, int32_t max_tokens,
         if (!*list[i].at)
             return qw_fail_memory(err, "the scratch of a pass", qw_scratch_bytes(c, max_tokens, max_logits, threads));
     }
+    s->row = qw_calloc((size_t)max_logits, sizeof *s->row);
+    s->pos = qw_calloc((size_t)max_logits, sizeof *s->pos);
+    if (!s->row || !s->pos) return qw_fail_memory(err, "the scratch of a pass", 8.0 * max_logits);
     qw_config_inv_freq(c, s->inv_freq, &s->rope_scale);
     return qw_acts_init(&s->acts, max_tokens, widest(c), err);
 }
@@ -101,6 +105,8 @@ void qw_scratch_free(qw_scratch *s)
 
     list_arrays(list, s, &none, 0);
     for (int i = 0; i < N_ARRAYS; i++) qw_free(*list[i].at);
+    qw_free(s->row);
+    qw_free(s->pos);
     qw_acts_free(&s->acts);
     *s = (qw_scratch){0};
 }
@@ -118,38 +124,73 @@ static void multiply(const run *r, const float *x, int32_t n, const qw_product *
 static void put_keys_and_values(const run *r, int32_t l)
 {
     size_t width = (size_t)kv_dim(&r->m->config);
-    const qw_positions *at = &r->pass->at;
 
-    for (int32_t i = 0; i < at->n; i++)
-        qw_kv_put(r->kv, l, at->row[i], at->pos[i], r->s->k + (size_t)i * width, r->s->v + (size_t)i * width);
+    for (int32_t i = 0; i < r->at.n; i++)
+        qw_kv_put(r->kv, l, r->at.row[i], r->at.pos[i], r->s->k + (size_t)i * width, r->s->v + (size_t)i * width);
 }
 
-/* x += Wo . attention(rope(Wq h + bq), rope(Wk h + bk), Wv h + bv),  h = rmsnorm(x) */
-static void layer_attention(const run *r, int32_t l)
+static void keep_row(float *x, int32_t to, int32_t from, int32_t width)
+{
+    if (to != from) memcpy(x + (size_t)to * (size_t)width, x + (size_t)from * (size_t)width, (size_t)width * sizeof *x);
+}
+
+/* From here on only the tokens whose logits are wanted are computed. */
+static void keep_wanted(run *r)
+{
+    const qw_config *c = &r->m->config;
+    const qw_pass *p = r->pass;
+    qw_scratch *s = r->s;
+
+    for (int32_t i = 0; i < p->n_wanted; i++) {
+        keep_row(s->x, i, p->wanted[i], c->dim);
+        keep_row(s->h, i, p->wanted[i], c->dim);
+        keep_row(s->cos_sin, i, p->wanted[i], c->head_dim);
+        s->row[i] = r->at.row[p->wanted[i]];
+        s->pos[i] = r->at.pos[p->wanted[i]];
+    }
+    r->at = (qw_positions){s->row, s->pos, p->n_wanted};
+}
+
+/* q, k and v of h, the latter two into the cache. Of the last layer's tokens, those whose logits nobody wants leave only
+ * key and value. */
+static void project(run *r, int32_t l)
 {
     const qw_config *c = &r->m->config;
     const qw_layer *w = &r->m->weights.layer[l];
     qw_scratch *s = r->s;
-    int32_t n = r->pass->at.n;
-    qw_product qkv[] = {{s->q, &w->wq, w->bq}, {s->k, &w->wk, w->bk}, {s->v, &w->wv, w->bv}};
+    bool narrow = l == c->n_layer - 1 && !r->pass->hidden && r->pass->n_wanted < r->at.n;
+    qw_product kvq[] = {{s->k, &w->wk, w->bk}, {s->v, &w->wv, w->bv}, {s->q, &w->wq, w->bq}};
+
+    multiply(r, s->h, r->at.n, kvq, narrow ? 2 : 3);
+    qw_rope(r->pool, s->k, s->cos_sin, r->at.n, c->n_kv_head, c->head_dim);
+    put_keys_and_values(r, l);
+    if (narrow) keep_wanted(r);
+    if (narrow && r->at.n) multiply(r, s->h, r->at.n, kvq + 2, 1);
+    qw_rope(r->pool, s->q, s->cos_sin, r->at.n, c->n_head, c->head_dim);
+}
+
+/* x += Wo . attention(rope(Wq h + bq), rope(Wk h + bk), Wv h + bv),  h = rmsnorm(x) */
+static void layer_attention(run *r, int32_t l)
+{
+    const qw_config *c = &r->m->config;
+    const qw_layer *w = &r->m->weights.layer[l];
+    qw_scratch *s = r->s;
     qw_product o = {s->h, &w->wo, NULL};
     qw_attention_call call = {.config = c,
                               .kv = r->kv,
-                              .tokens = r->pass->at,
                               .q = s->q,
                               .out = s->att,
                               .scratch = s->attention,
                               .layer = l,
                               .window = c->sliding[l] ? c->sliding_window : 0};
 
-    qw_rmsnorm(r->pool, s->h, s->x, w->norm_attn, c->rms_eps, n, c->dim);
-    multiply(r, s->h, n, qkv, 3);
-    qw_rope(r->pool, s->q, s->cos_sin, n, c->n_head, c->head_dim);
-    qw_rope(r->pool, s->k, s->cos_sin, n, c->n_kv_head, c->head_dim);
-    put_keys_and_values(r, l);
+    qw_rmsnorm(r->pool, s->h, s->x, w->norm_attn, c->rms_eps, r->at.n, c->dim);
+    project(r, l);
+    if (!r->at.n) return;
+    call.tokens = r->at;
     qw_attention(r->pool, &call);
-    multiply(r, s->att, n, &o, 1);
-    qw_add(r->pool, s->x, s->h, n, c->dim);
+    multiply(r, s->att, r->at.n, &o, 1);
+    qw_add(r->pool, s->x, s->h, r->at.n, c->dim);
 }
 
 /* x += Wdown . (silu(Wgate h) * Wup h),  h = rmsnorm(x) */
@@ -158,10 +199,11 @@ static void layer_ffn(const run *r, int32_t l)
     const qw_config *c = &r->m->config;
     const qw_layer *w = &r->m->weights.layer[l];
     qw_scratch *s = r->s;
-    int32_t n = r->pass->at.n;
+    int32_t n = r->at.n;
     qw_product gate_up[] = {{s->gate, &w->w_gate, NULL}, {s->up, &w->w_up, NULL}};
     qw_product down = {s->h, &w->w_down, NULL};
 
+    if (!n) return;
     qw_rmsnorm(r->pool, s->h, s->x, w->norm_ffn, c->rms_eps, n, c->dim);
     multiply(r, s->h, n, gate_up, 2);
     qw_silu_mul(r->pool, s->gate, s->up, n, c->ffn_dim);
@@ -177,24 +219,21 @@ static void keep_hidden(const run *r, int32_t index, const float *x)
 }
 
 /* logits = head . rmsnorm(x), for the wanted tokens only. */
-static void lm_head(const run *r)
+static void lm_head(run *r)
 {
     const qw_config *c = &r->m->config;
     const qw_weights *w = &r->m->weights;
-    const qw_pass *p = r->pass;
     qw_scratch *s = r->s;
     qw_product head = {s->logits, &w->head, NULL};
 
-    if (p->hidden) {
-        qw_rmsnorm(r->pool, s->h, s->x, w->norm_out, c->rms_eps, p->at.n, c->dim);
+    if (r->pass->hidden) {
+        qw_rmsnorm(r->pool, s->h, s->x, w->norm_out, c->rms_eps, r->at.n, c->dim);
         keep_hidden(r, c->n_layer + 1, s->h);
     }
-    if (!p->n_wanted) return;
-    for (int32_t i = 0; i < p->n_wanted; i++)
-        memmove(s->x + (size_t)i * (size_t)c->dim, s->x + (size_t)p->wanted[i] * (size_t)c->dim,
-                (size_t)c->dim * sizeof(float));
-    qw_rmsnorm(r->pool, s->h, s->x, w->norm_out, c->rms_eps, p->n_wanted, c->dim);
-    multiply(r, s->h, p->n_wanted, &head, 1);
+    if (r->at.n > r->pass->n_wanted) keep_wanted(r);
+    if (!r->at.n) return;
+    qw_rmsnorm(r->pool, s->h, s->x, w->norm_out, c->rms_eps, r->at.n, c->dim);
+    multiply(r, s->h, r->at.n, &head, 1);
 }
 
 static void embed(const run *r)
@@ -211,7 +250,7 @@ static void embed(const run *r)
 void qw_forward(const qw_model *m, qw_scratch *s, qw_kv *kv, qw_pool *pool, const qw_pass *pass, int32_t first,
                 int32_t last)
 {
-    run r = {m, s, kv, pool, pass};
+    run r = {m, s, kv, pool, pass, pass->at};
 
     if (first == 0) embed(&r);
     for (int32_t l = first; l < last; l++) {

@@ -18,6 +18,7 @@ typedef struct qw_scratch {
     float *cos_sin;                 /* [max_tokens][head_dim / 2][2] */
     float *attention;               /* one region a thread */
     float *logits;                  /* [max_logits][n_vocab] */
+    int32_t *row, *pos;             /* [max_logits] of the tokens whose logits are wanted */
     qw_acts acts;
 } qw_scratch;
 
