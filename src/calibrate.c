@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Which kernel is fastest depends on the CPU (AVX-VNNI and sdot make DOT32 so) and on what the WebAssembly engine makes of
- * them, neither of which can be asked for: a trial on a small tile of tokens decides. Results do not depend on it. */
+ * Which kernel is fastest depends on the CPU (AVX-VNNI and sdot make DOT32 so) and on what the WebAssembly engine
+ * makes of them, neither of which can be asked for: a trial on a small tile of tokens decides. Results do not depend
+ * on it. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
 #include "alloc.h"
@@ -22,7 +23,8 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds per product; a round lasts long enough for a clock of 0.1 ms, and ends after so many products with any clock. */
+/* Seconds per product; a round lasts long enough for a clock of 0.1 ms, and ends after so many products with any
+ * clock. */
 static double time_round(qw_pool *pool, const qw_acts *a, const qw_product *product)
 {
     double start = seconds(), now = start;
@@ -36,7 +38,8 @@ static double time_round(qw_pool *pool, const qw_acts *a, const qw_product *prod
     return (now - start) / n;
 }
 
-/* Rounds alternate, so that a change of the CPU's clock rate or other work hits all kernels; the best round of each counts. */
+/* Rounds alternate, so that a change of the CPU's clock rate or other work hits all kernels; the best round of each
+ * counts. */
 static qw_kernel fastest_of(qw_pool *pool, qw_acts *a, const float *x, const qw_product *product)
 {
     static const qw_kernel kernels[2] = {QW_KERNEL_DOT16, QW_KERNEL_DOT32};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The element types of tensors in files: their names, numbers and block sizes, and the exact widening of 16-bit floats. */
+ * The element types of tensors in files: their names, numbers and block sizes, and the exact widening of 16-bit
+ * floats. */
 #ifndef QW_DTYPE_H
 #define QW_DTYPE_H
 

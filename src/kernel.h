@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The kernels behind matmul.h: one panel of four rows against one token, read as it is kept, or two panels against tiles of
- * tokens, unpacked once for all of them. Which function fits is looked up once per product. */
+ * The kernels behind matmul.h: one panel of four rows against one token, read as it is kept, or two panels against
+ * tiles of tokens, unpacked once for all of them. Which function fits is looked up once per product. */
 #ifndef QW_KERNEL_H
 #define QW_KERNEL_H
 
@@ -15,14 +15,16 @@ enum {
 /* out[4] = the panel's rows times one token. */
 typedef void qw_kernel_one(float *out, const uint8_t *panel, const qw_acts *a, int32_t token);
 
-/* Up to QW_TILE_BLOCKS blocks of two panels. codes: a vector of each panel for every step through the block's columns: for
- * the relaxed dots 8 steps of 4 bytes a row; for BASE 16 steps of 2 int16, columns 0 and 2, then 1 and 3 of each four. */
+/* Up to QW_TILE_BLOCKS blocks of two panels. codes: a vector of each panel for every step through the block's
+ * columns: for the relaxed dots 8 steps of 4 bytes a row; for BASE 16 steps of 2 int16, columns 0 and 2, then 1 and 3
+ * of each four. */
 typedef struct qw_tile {
     int16_t codes[QW_TILE_BLOCKS][16 * QW_TILE_PANELS * 8];
     float scale[QW_TILE_BLOCKS][QW_TILE_PANELS][4], min[QW_TILE_BLOCKS][QW_TILE_PANELS][4];
-    size_t
-        correction; /* where in a qw_act_block is what unsigned codes are off by; of the first half where there are two */
-    int32_t shift; /* and how far that is shifted down */
+    /* Where in a qw_act_block is what unsigned codes are off by, of the first half where there are two, and how far
+     * that is shifted down. */
+    size_t correction;
+    int32_t shift;
     int32_t sub[QW_TILE_BLOCKS][2][QW_TILE_PANELS][4], submin[QW_TILE_BLOCKS][2][QW_TILE_PANELS][4];
 } qw_tile;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * How codes and scales leave their panel (layout.h), for the kernels of one token and of tiles. All functions are inlined with
- * constant traits, so that what remains is straight code. */
+ * How codes and scales leave their panel (layout.h), for the kernels of one token and of tiles. All functions are
+ * inlined with constant traits, so that what remains is straight code. */
 #ifndef QW_KERNEL_BLOCK_H
 #define QW_KERNEL_BLOCK_H
 
@@ -8,8 +8,8 @@
 #include "layout.h"
 #include "simd.h"
 
-/* A kernel as constants. Codes of 8 bits are signed and fit the relaxed dots' first operand only, so DOT16 has nothing for
- * them. */
+/* A kernel as constants. Codes of 8 bits are signed and fit the relaxed dots' first operand only, so DOT16 has
+ * nothing for them. */
 typedef struct recipe {
     qw_layout_traits t;
     qw_kernel kernel;
@@ -41,7 +41,8 @@ QW_SIMD_INLINE masks make_masks(int bits)
     return m;
 }
 
-/* What the mask leaves out, moved down; the mask covers all bits below `shift`, so that none crosses into a neighbour. */
+/* What the mask leaves out, moved down; the mask covers all bits below `shift`, so that none crosses into a
+ * neighbour. */
 QW_SIMD_INLINE qw_v128 upper(qw_v128 v, qw_v128 mask, unsigned shift)
 {
     return qw_u16x8_shr(qw_andnot(v, mask), shift);
@@ -126,7 +127,8 @@ QW_SIMD_INLINE void unit_scales(scale_rows out, qw_layout_traits t, const uint8_
     const uint8_t *at = unit + (t.has_min ? 32 : 16);
     qw_v128 byte = qw_opaque(qw_i32x4_splat(255)), nibble = qw_opaque(qw_i32x4_splat(15));
 
-    /* Arithmetic shifts: after a logical one clang converts to float as from unsigned, which takes x86-64 eight instructions. */
+    /* Arithmetic shifts: after a logical one clang converts to float as from unsigned, which takes x86-64 eight
+     * instructions. */
     QW_UNROLL
     for (unsigned b = 0; b < 8; b++) {
         float *scale = out.scale + 4 * (int32_t)b * out.step, *min = out.min + 4 * (int32_t)b * out.step;

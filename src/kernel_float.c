@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Panels of float32, float16 or bfloat16 weights. A row's sum runs in four chains of additions, column j in chain j mod 4. One
- * token keeps the four chains of a panel in registers; with several tokens a chain is run after the other, each over all its
- * columns, so that two panels times four tokens fill the registers. */
+ * Panels of float32, float16 or bfloat16 weights. A row's sum runs in four chains of additions, column j in chain j
+ * mod 4. One token keeps the four chains of a panel in registers; with several tokens a chain is run after the other,
+ * each over all its columns, so that two panels times four tokens fill the registers. */
 #include "kernel.h"
 #include "layout.h"
 #include "simd.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * One panel times one token: codes are unpacked in registers as they stream in. Sums of products stay in int16 as long as they
- * fit: 8 sums of two products of codes below 16, 4 of codes below 32, 2 of codes below 64 (127 * 2 * 63 * 2 < 2^15). */
+ * One panel times one token: codes are unpacked in registers as they stream in. Sums of products stay in int16 as
+ * long as they fit: 8 sums of two products of codes below 16, 4 of codes below 32, 2 of codes below 64 (127 * 2 * 63
+ * * 2 < 2^15). */
 #include "kernel_block.h"
 
 /* A token's activations of the block at hand. */
@@ -17,8 +18,9 @@ typedef struct source {
     operand x;
 } source;
 
-/* The i-th 4 bytes at p in every lane. A broadcast from memory is faster by 10 % than shuffling a vector, though V8 spends an
- * address computation on each; only where loads are what is scarce, two of them to a load of codes, it is not. */
+/* The i-th 4 bytes at p in every lane. A broadcast from memory is faster by 10 % than shuffling a vector, though V8
+ * spends an address computation on each; only where loads are what is scarce, two of them to a load of codes, it is
+ * not. */
 QW_SIMD_INLINE qw_v128 lane_of(recipe c, const void *p, int i)
 {
     qw_v128 v;
@@ -60,8 +62,8 @@ QW_SIMD_INLINE qw_v128 sum_of(recipe c, const source *s, int first, int last, qw
 
 #if QW_RELAXED
     if (c.kernel == QW_KERNEL_DOT32) {
-        /* Two chains, as one takes the dot's latency at each step. Signed weights go first; the activations' positive and
-         * negative parts are the seven bits then. */
+        /* Two chains, as one takes the dot's latency at each step. Signed weights go first; the activations' positive
+         * and negative parts are the seven bits then. */
         QW_UNROLL
         for (int k = first; k < last; k++) {
             qw_v128 w = chunk(c.t.bits, s->m, s->codes, k), *chain = k % 2 ? &other : &sum;
@@ -94,8 +96,8 @@ typedef struct block_scales {
     const int32_t *sub, *submin; /* of the first half; the second's follow */
 } block_scales;
 
-/* Where no single chain of sums spans the block its halves are added as floats: exact, and it keeps compilers from computing
- * all products first and spilling them. */
+/* Where no single chain of sums spans the block its halves are added as floats: exact, and it keeps compilers from
+ * computing all products first and spilling them. */
 QW_SIMD_INLINE qw_v128 whole(recipe c, const source *s)
 {
     bool one_chain = c.t.bits == 4 || (c.kernel == QW_KERNEL_DOT32 && c.t.bits < 8);

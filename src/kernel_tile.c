@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Two panels times tiles of tokens: some hundred columns of the panels are unpacked into a buffer that stays in the L1 cache
- * and meets all tokens there. From then on a block is a run of equal steps: a few columns of 8 rows times T tokens, into T
- * times 2 vectors of sums. The steps stay a loop: unrolled, compilers compute sum after sum and spill what these share.
+ * Two panels times tiles of tokens: some hundred columns of the panels are unpacked into a buffer that stays in the
+ * L1 cache and meets all tokens there. From then on a block is a run of equal steps: a few columns of 8 rows times T
+ * tokens, into T times 2 vectors of sums. The steps stay a loop: unrolled, compilers compute sum after sum and spill
+ * what these share.
  *
- * A group is what the sums' lanes hold: int32 any number of steps; int16 of BASE a block of codes from -16 to 15 (16 steps
- * with one product in a lane: 16 * 16 * 127 < 2^15) or half a block of codes of 6 bits; int16 of DOT16, whose lanes take two
- * products a step, 8 steps of codes below 16. Of larger codes DOT16 adds two steps in int16, the rest in int32. */
+ * A group is what the sums' lanes hold: int32 any number of steps; int16 of BASE a block of codes from -16 to 15 (16
+ * steps with one product in a lane: 16 * 16 * 127 < 2^15) or half a block of codes of 6 bits; int16 of DOT16, whose
+ * lanes take two products a step, 8 steps of codes below 16. Of larger codes DOT16 adds two steps in int16, the rest
+ * in int32. */
 #include "kernel_block.h"
 
 #include <stddef.h>
@@ -162,8 +164,8 @@ QW_SIMD_INLINE bool is_split(plan p)
     return p.c.kernel == QW_KERNEL_DOT32 && p.c.t.bits == 8;
 }
 
-/* The sums that the result of a block, or of its half h, starts from. BASE took offsets away while unpacking, also 16 from 5
- * bits that have none. */
+/* The sums that the result of a block, or of its half h, starts from. BASE took offsets away while unpacking, also 16
+ * from 5 bits that have none. */
 QW_SIMD_INLINE qw_v128 start_of(plan p, const qw_tile *tile, const qw_act_block *x, int h)
 {
     qw_v128 minus;

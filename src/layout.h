@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * What the bytes of an integer layout's panel mean, for the packer, the kernels and the scalar specification. Everything
- * folds where the layout is a constant.
+ * What the bytes of an integer layout's panel mean, for the packer, the kernels and the scalar specification.
+ * Everything folds where the layout is a constant.
  *
  * A panel is a run of units, one per 32 columns or, where sub-scales belong to 256 columns, one per 256:
  *     header   vectors of four rows: scale (float32), minimum (float32), and for K layouts 4 vectors of sub-scales
  *     codes    of each 32 columns: `bits` vectors of 16 bytes
- * Chunk k of 32 columns is columns 4k..4k+3 of the four rows: byte 4r + c of a vector is row r, column 4k + c. With fewer
- * than 8 bits a vector's bytes hold a whole chunk in their low bits, and parts of other chunks above:
+ * Chunk k of 32 columns is columns 4k..4k+3 of the four rows: byte 4r + c of a vector is row r, column 4k + c. With
+ * fewer than 8 bits a vector's bytes hold a whole chunk in their low bits, and parts of other chunks above:
  *     4 bits   vector k: chunk k low, chunk k + 4 high
  *     5 bits   vectors 0..4: chunks 0..4. Bits 0..2 of chunks 5, 6, 7 stand at the top of vectors 0, 1, 2; their bits 3
  *              and 4 are bits 6, 7 of vector 3, bits 5 of vectors 3 and 4, bits 6, 7 of vector 4
@@ -15,8 +15,8 @@
  * fifth bits.
  *
  * Sub-scales: K4M and K5M have two vectors of scales and two of minima, byte j of lane r of vector v is block 4v + j of
- * row r. K6, K4 and K2M have four vectors of groups of 16, byte j of lane r of vector v is group 4v + j: a signed scale,
- * or for K2M scale | minimum << 4. */
+ * row r. K6, K4 and K2M have four vectors of groups of 16, byte j of lane r of vector v is group 4v + j: a signed
+ * scale, or for K2M scale | minimum << 4. */
 #ifndef QW_LAYOUT_H
 #define QW_LAYOUT_H
 
@@ -66,8 +66,8 @@ static inline __attribute__((always_inline)) qw_layout_traits qw_layout_traits_o
     return (qw_layout_traits){"bf16", QW_BF16, 16, 0, 0, 0, false, false};
 }
 
-/* A panel of float16 begins with a vector whose first byte is 1 where some weight is infinite or NaN: without such a weight
- * widening takes half the operations. */
+/* A panel of float16 begins with a vector whose first byte is 1 where some weight is infinite or NaN: without such a
+ * weight widening takes half the operations. */
 enum { QW_F16_HEADER = 16 };
 
 /* Bytes of a unit of an integer layout. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * y = x W^T + b for n rows of activations: quantise the activations once per input, then panels of W over the pool. One
- * token and a tile of tokens run the same arithmetic, so results are equal bit for bit for any n, thread count and build.
+ * token and a tile of tokens run the same arithmetic, so results are equal bit for bit for any n, thread count and
+ * build.
  *
  * Integer layouts, for each row of W, from acc = 0 over blocks of 32 columns in ascending order:
  *     isum = sum of (code - offset) * q, exact;   acc = acc + (float)isum * (scale * xscale)
@@ -19,8 +20,8 @@
 
 #include <stdbool.h>
 
-/* The kernels for integer layouts, equal bit for bit. Builds with relaxed SIMD have DOT16 and DOT32, others BASE: DOT16 sums in
- * int16 and is fast everywhere, DOT32 where the CPU has AVX-VNNI or sdot. */
+/* The kernels for integer layouts, equal bit for bit. Builds with relaxed SIMD have DOT16 and DOT32, others BASE:
+ * DOT16 sums in int16 and is fast everywhere, DOT32 where the CPU has AVX-VNNI or sdot. */
 typedef enum qw_kernel { QW_KERNEL_BASE, QW_KERNEL_DOT16, QW_KERNEL_DOT32 } qw_kernel;
 
 /* What 32 activations have in common. */
@@ -33,10 +34,10 @@ typedef struct qw_act_block {
     int32_t negatives;       /* the sum of max(-q, 0) */
 } qw_act_block;
 
-/* Activations of n rows, prepared for every layout that will meet them. Storage is planned once for a number of rows and
- * columns; all arrays are views of one block. Per 32 columns: scale = amax / 127, q = nearest even of x * (127 / amax);
- * a block with a value that is not finite gets a NaN scale, so that the fault reaches the logits; one whose amax is below
- * 2^-120 (127 / amax would be infinite, or nearly) counts as zeros. */
+/* Activations of n rows, prepared for every layout that will meet them. Storage is planned once for a number of rows
+ * and columns; all arrays are views of one block. Per 32 columns: scale = amax / 127, q = nearest even of x * (127 /
+ * amax); a block with a value that is not finite gets a NaN scale, so that the fault reaches the logits; one whose
+ * amax is below 2^-120 (127 / amax would be infinite, or nearly) counts as zeros. */
 typedef struct qw_acts {
     int32_t n, cols, blocks; /* blocks = ceil(cols / 32), padded up to a multiple of 8 with zeros */
     const float *x;          /* [n][cols], borrowed: float layouts read it */
@@ -48,7 +49,8 @@ typedef struct qw_acts {
     qw_kernel kernel;
 } qw_acts;
 
-/* Bytes that acts of that size take; init allocates them (errors: memory) and chooses the kernel that is safe to be fast. */
+/* Bytes that acts of that size take; init allocates them (errors: memory) and chooses the kernel that is safe to be
+ * fast. */
 size_t qw_acts_bytes(int32_t max_rows, int32_t max_cols);
 qw_status qw_acts_init(qw_acts *a, int32_t max_rows, int32_t max_cols, qw_error *err);
 void qw_acts_free(qw_acts *a);
@@ -56,11 +58,12 @@ void qw_acts_free(qw_acts *a);
 /* Another kernel, before qw_acts_set; false where the build does not have it. */
 bool qw_acts_use(qw_acts *a, qw_kernel kernel);
 
-/* The kernel that is fastest on this machine, found by running all that the build has for about 5 ms together; without a
- * choice, or without memory for the trial, what qw_acts_init takes. For qw_acts_use, once per engine. */
+/* The kernel that is fastest on this machine, found by running all that the build has for about 5 ms together;
+ * without a choice, or without memory for the trial, what qw_acts_init takes. For qw_acts_use, once per engine. */
 qw_kernel qw_kernel_fastest(void);
 
-/* Prepares x [n][cols]; x must stay until the products are done. integer: some layout that will meet it is an integer one. */
+/* Prepares x [n][cols]; x must stay until the products are done. integer: some layout that will meet it is an integer
+ * one. */
 void qw_acts_set(qw_acts *a, qw_pool *pool, const float *x, int32_t n, int32_t cols, bool integer);
 
 /* One product of a group that shares its input: y [n][w->rows], bias [w->rows] or NULL. */

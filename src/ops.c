@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Rows are independent, so they are what the pool splits; a single row is too little work to be shared, except SwiGLU's. */
+ * Rows are independent, so they are what the pool splits; a single row is too little work to be shared, except
+ * SwiGLU's. */
 #include "ops.h"
 
 #include "qmath.h"

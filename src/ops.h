@@ -15,7 +15,8 @@ void qw_rmsnorm(qw_pool *pool, float *y, const float *x, const float *w, float e
  * cos_sin [n][head_dim / 2][2]. */
 void qw_rope(qw_pool *pool, float *x, const float *cos_sin, int32_t n, int32_t n_heads, int32_t head_dim);
 
-/* cos_sin [n][half][2] for n positions: angle = float32(position * inv_freq), cosine and sine of it in double, times scale. */
+/* cos_sin [n][half][2] for n positions: angle = float32(position * inv_freq), cosine and sine of it in double, times
+ * scale. */
 void qw_rope_angles(float *cos_sin, const int32_t *pos, int32_t n, const float *inv_freq, int32_t half, float scale);
 
 /* gate = silu(gate) * up, silu(x) = x / (1 + exp(-x)). [n][dim] */

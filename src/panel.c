@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Rows of a file to panels, and back for the embedding and the scalar specification. layout.h says where a code goes. */
+ * Rows of a file to panels, and back for the embedding and the scalar specification. layout.h says where a code goes.
+ * */
 #include "panel.h"
 
 #include "layout.h"
@@ -219,7 +220,8 @@ static void pack_widened(uint8_t *panel, const uint8_t *src, qw_dtype type, int3
     }
 }
 
-/* 32 columns of a float row become a block of the file type that the layout stands for; columns past the end are zeros. */
+/* 32 columns of a float row become a block of the file type that the layout stands for; columns past the end are
+ * zeros. */
 static void quantise(qw_codes *out, qw_layout_traits t, const uint8_t *row, qw_dtype type, int32_t left)
 {
     float x[QW_BLOCK] = {0};

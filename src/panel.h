@@ -27,8 +27,8 @@ typedef enum qw_layout {
     QW_LAYOUT_K2M,  /* 2 bits kept in 4, 4-bit scale and minimum per 16, f32 d and dmin per 256: 152 (q2_k)      */
 } qw_layout;
 
-/* To which type F32, F16 and BF16 matrices are brought while they stream in. F32 is for tests: it brings every matrix to float32,
- * the quantised ones too, which makes the reference that quantised paths are held to. */
+/* To which type F32, F16 and BF16 matrices are brought while they stream in. F32 is for tests: it brings every matrix
+ * to float32, the quantised ones too, which makes the reference that quantised paths are held to. */
 typedef enum qw_quantize { QW_QUANTIZE_NONE, QW_QUANTIZE_Q8_0, QW_QUANTIZE_Q4_0, QW_QUANTIZE_F32 } qw_quantize;
 
 typedef struct qw_mat {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The thread pool. A region's unclaimed chunks and its number share one 64-bit word, so that a claim is one
- * compare-and-swap which a thread that comes late, with an older region in mind, cannot get wrong: whoever holds a chunk
- * keeps the region from ending, and only then is the region's description read. */
+ * compare-and-swap which a thread that comes late, with an older region in mind, cannot get wrong: whoever holds a
+ * chunk keeps the region from ending, and only then is the region's description read. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
 #define _POSIX_C_SOURCE 200809L /* clock_gettime, sysconf */
@@ -54,8 +54,8 @@ void qw_pool_run(qw_pool *pool, int32_t n, int32_t chunk, qw_pool_fn *fn, void *
 
 enum { SPIN_NANOSECONDS = 50000, SPIN_ROUNDS = 100000, ROUNDS_PER_LOOK = 128 };
 
-/* A thread's own block, because in a browser it may come up after its pool is gone: whoever finds that the other has been
- * there first cleans up. */
+/* A thread's own block, because in a browser it may come up after its pool is gone: whoever finds that the other has
+ * been there first cleans up. */
 enum { WORKER_MADE, WORKER_UP, WORKER_LEFT };
 
 typedef struct worker {
@@ -150,8 +150,8 @@ static void event_wake(event *e)
 
 #endif
 
-/* The sleeper counts itself before it looks at the value a last time, the waker changes the value before it looks at the
- * count: one of them sees the other. */
+/* The sleeper counts itself before it looks at the value a last time, the waker changes the value before it looks at
+ * the count: one of them sees the other. */
 static void event_set(event *e, uint32_t value)
 {
     atomic_store(&e->value, value);

@@ -14,7 +14,8 @@ typedef struct qw_pool qw_pool;
 /* Does items first..last-1. thread: 0..n_threads-1, to index scratch of its own. */
 typedef void qw_pool_fn(void *arg, int32_t first, int32_t last, int32_t thread);
 
-/* n_threads 1..QW_POOL_MAX, the caller included; where the build has no threads only 1 is made. Errors: memory, usage. */
+/* n_threads 1..QW_POOL_MAX, the caller included; where the build has no threads only 1 is made. Errors: memory,
+ * usage. */
 enum { QW_POOL_MAX = 64 };
 qw_status qw_pool_new(qw_pool **out, int32_t n_threads, qw_error *err);
 
@@ -23,8 +24,9 @@ void qw_pool_free(qw_pool *pool);
 
 int32_t qw_pool_threads(const qw_pool *pool);
 
-/* Runs fn over items 0..n-1 in chunks of `chunk` (>= 1) items and returns when all are done. Costs <= 3 us. Waiting threads
- * spin for at most 50 us, then sleep; with more threads than cores they do not spin. n <= chunk runs on the caller alone. */
+/* Runs fn over items 0..n-1 in chunks of `chunk` (>= 1) items and returns when all are done. Costs <= 3 us. Waiting
+ * threads spin for at most 50 us, then sleep; with more threads than cores they do not spin. n <= chunk runs on the
+ * caller alone. */
 void qw_pool_run(qw_pool *pool, int32_t n, int32_t chunk, qw_pool_fn *fn, void *arg);
 
 #endif

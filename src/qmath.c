@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Elementary functions from exactly rounded operations. Arguments are reduced in two doubles (hi + lo), the rest is a Taylor
- * polynomial on an interval short enough for it; what rounding loses at each step is carried along. */
+ * Elementary functions from exactly rounded operations. Arguments are reduced in two doubles (hi + lo), the rest is a
+ * Taylor polynomial on an interval short enough for it; what rounding loses at each step is carried along. */
 #include "qmath.h"
 
 #include <math.h>
@@ -82,7 +82,8 @@ double qw_exp(double x)
     return exp_of(x, 0);
 }
 
-/* log of a positive finite x to about 58 bits: x = 2^k m, m in [sqrt 1/2, sqrt 2), log m = 2 atanh(s), s = (m - 1) / (m + 1). */
+/* log of a positive finite x to about 58 bits: x = 2^k m, m in [sqrt 1/2, sqrt 2), log m = 2 atanh(s), s = (m - 1) /
+ * (m + 1). */
 static pair log_of(double x)
 {
     double m, s, rest, z, q = 0, tail;
@@ -129,8 +130,8 @@ double qw_pow(double x, double y)
     return exp_of(product.hi, product.lo + log.lo * y);
 }
 
-/* x minus the nearest multiple of pi/2, whose number goes to *quadrant. Each part of pi/2 but the last has 22 bits, so that
- * its product with a number below 2^31 is exact. */
+/* x minus the nearest multiple of pi/2, whose number goes to *quadrant. Each part of pi/2 but the last has 22 bits,
+ * so that its product with a number below 2^31 is exact. */
 static pair reduce(double x, int64_t *quadrant)
 {
     static const double parts[] = {0x1.921fbp+0, 0x1.5110bp-22, 0x1.184698p-44, 0x1.3198ap-69, 0x1.701b839a25205p-92};

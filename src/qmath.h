@@ -4,13 +4,10 @@
 #ifndef QW_QMATH_H
 #define QW_QMATH_H
 
-double qw_exp(double x); /* all x; 0 below -746, inf above 709.8, NaN stays NaN */
-double qw_log(double x); /* x > 0; log(0) = -inf, negative gives NaN            */
-double qw_pow(
-    double x,
-    double
-        y); /* x > 0 as exp(y log x) with the product in extra precision: <= 8 ulp of double, so that float32 is right */
-double qw_sin(double x); /* |x| <= 2^31                                          */
+double qw_exp(double x);           /* all x; 0 below -746, inf above 709.8, NaN stays NaN */
+double qw_log(double x);           /* x > 0; log(0) = -inf, negative gives NaN            */
+double qw_pow(double x, double y); /* x > 0; <= 8 ulp of double, so that the float32 is right */
+double qw_sin(double x);           /* |x| <= 2^31                                          */
 double qw_cos(double x);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Decoders of the file formats' blocks, the dequantisation built on them, and the two encoders for float checkpoints. */
+ * Decoders of the file formats' blocks, the dequantisation built on them, and the two encoders for float checkpoints.
+ * */
 #include "quant.h"
 
 #include "simd.h"
@@ -88,8 +89,8 @@ static void decode_q3_k(qw_codes *out, const uint8_t *block)
     }
 }
 
-/* The 6-bit scales and minima of q4_k and q5_k in 12 bytes: the first four in the low 6 bits of bytes 0..7, the last four
- * split into 4 bits of bytes 8..11 and the two high bits of bytes 0..7. */
+/* The 6-bit scales and minima of q4_k and q5_k in 12 bytes: the first four in the low 6 bits of bytes 0..7, the last
+ * four split into 4 bits of bytes 8..11 and the two high bits of bytes 0..7. */
 static void scales_k4(qw_codes *out, const uint8_t *block)
 {
     const uint8_t *s = block + 4;
@@ -238,7 +239,8 @@ void qw_quant_encode(uint8_t *block, const float *x, qw_dtype type)
     if (type == QW_Q8_0) scale = (most > -least ? most : -least) / 127.0f;
     else scale = (most >= -least ? most : least) / -8.0f;
     number = finite ? qw_f32_to_f16(scale) : 0x7e00;
-    /* A scale that float16 makes zero holds nothing; one beyond its range is the infinity that the logits will report. */
+    /* A scale that float16 makes zero holds nothing; one beyond its range is the infinity that the logits will
+     * report. */
     if (finite && (number & 0x7fff)) codes_of(q, x, 1.0f / scale);
     block[0] = (uint8_t)number;
     block[1] = (uint8_t)(number >> 8);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * One vocabulary of 128-bit operations for every kernel: WebAssembly SIMD, and a native twin with the same bits. A vector
- * has no element type; the operation's name says how it reads the lanes. Lane 0 is the lowest address. No operation
- * here fuses, reassociates or approximates, so a kernel written on it gives equal results in every build; only the sign
- * and payload of a NaN are open.
+ * One vocabulary of 128-bit operations for every kernel: WebAssembly SIMD, and a native twin with the same bits. A
+ * vector has no element type; the operation's name says how it reads the lanes. Lane 0 is the lowest address. No
+ * operation here fuses, reassociates or approximates, so a kernel written on it gives equal results in every build;
+ * only the sign and payload of a NaN are open.
  *
- *   qw_load, qw_store              16 bytes at any address; load32_splat/load64_splat repeat 4 or 8 bytes, load*_zero pad
+ *   qw_load, qw_store              16 bytes at any address; load32_splat and load64_splat repeat 4 or 8 bytes,
+ *                                  load*_zero pad
  *   qw_opaque                      the same value, hidden from the compiler: keeps a constant in a local instead of
  *                                  being rebuilt at each use
  *   qw_andnot(a, b)                a & ~b;  qw_select(mask, a, b): a's bits where mask is 1
@@ -19,13 +20,14 @@
  *   qw_i32x4_dot(a, b)             int16: a[2i] b[2i] + a[2i+1] b[2i+1], exact unless all four are -32768
  *   qw_i32x4_pair_sums(a)          int16: a[2i] + a[2i+1]
  *   qw_i16x8_narrow, qw_i8x16_narrow(a, b)   saturating, a's lanes first
- *   qw_i32x4_even, odd(a, b)       lanes 0, 2 (1, 3) of a, then of b;  zip_low(a, b): a0 b0 a1 b1, zip_high: a2 b2 a3 b3
+ *   qw_i32x4_even, odd(a, b)       lanes 0, 2 (1, 3) of a, then of b
+ *   qw_i32x4_zip_low, high(a, b)   a0 b0 a1 b1, a2 b2 a3 b3
  *   qw_i64x2_low, high(a, b)       the low (high) halves of a and b
  *   qw_f32x4_lane, qw_i32x4_lane(v, i), qw_f32x4_dup(v, i)   i is a constant
  *
  * Where QW_RELAXED is 1 also qw_i16x8_relaxed_dot(a, b) = int16 sums of two products of bytes, and
- * qw_i32x4_relaxed_dot_add(a, b, sum) = sum + sums of four products: a is signed, b must lie in 0..127. Then both are exact
- * on every machine (|-128 * 127 * 2| fits int16). */
+ * qw_i32x4_relaxed_dot_add(a, b, sum) = sum + sums of four products: a is signed, b must lie in 0..127. Then both are
+ * exact on every machine (|-128 * 127 * 2| fits int16). */
 #ifndef QW_SIMD_H
 #define QW_SIMD_H
 
@@ -87,9 +89,10 @@ QW_SIMD_INLINE qw_v128 qw_i32x4_nearest(qw_v128 x)
     return qw_i32x4_sub(qw_f32x4_add(x, qw_f32x4_splat(12582912.0f)), qw_i32x4_splat(0x4b400000));
 }
 
-/* exp of four floats, at most 2 ulp off from -87.336 (where results would become subnormal) to 88.7228; 0 below, +inf above,
- * NaN stays NaN; exp(0) = 1, exp(-inf) = 0. exp(x) = 2^n exp(r), n = nearest(x / ln 2), r in +-0.347 by two parts of ln 2,
- * exp(r) = 1 + r + r^2 q(r), q a minimax polynomial (relative error 3.1e-9). qw_f32_exp is the same, lane by lane. */
+/* exp of four floats, at most 2 ulp off from -87.336 (where results would become subnormal) to 88.7228; 0 below, +inf
+ * above, NaN stays NaN; exp(0) = 1, exp(-inf) = 0. exp(x) = 2^n exp(r), n = nearest(x / ln 2), r in +-0.347 by two
+ * parts of ln 2, exp(r) = 1 + r + r^2 q(r), q a minimax polynomial (relative error 3.1e-9). qw_f32_exp is the same,
+ * lane by lane. */
 #define QW_EXP_LOW (-87.336540f)
 #define QW_EXP_HIGH 88.722832f
 #define QW_EXP_POLYNOMIAL                                                                                              \
@@ -110,7 +113,8 @@ QW_SIMD_INLINE qw_v128 qw_f32x4_exp(qw_v128 x)
     for (int i = 1; i < 5; i++) q = qw_f32x4_add(qw_f32x4_mul(q, r), qw_f32x4_splat(c[i]));
     q = qw_f32x4_add(qw_f32x4_mul(qw_f32x4_mul(r, r), q), r);
     q = qw_f32x4_add(q, qw_f32x4_splat(1.0f));
-    /* t's low bits are n; added to the exponent they scale exactly, as no result in the range leaves the normal floats. */
+    /* t's low bits are n; added to the exponent they scale exactly, as no result in the range leaves the normal
+     * floats. */
     q = qw_i32x4_add(q, qw_i32x4_shl(t, 23));
     q = qw_andnot(q, qw_f32x4_lt(x, qw_f32x4_splat(QW_EXP_LOW)));
     q = qw_select(qw_f32x4_gt(x, qw_f32x4_splat(QW_EXP_HIGH)), qw_i32x4_splat(0x7f800000), q);
@@ -135,8 +139,8 @@ QW_SIMD_INLINE float qw_f32_exp(float x)
     return qw_f32_from_bits(qw_f32_bits(q) + (qw_f32_bits(t) << 23));
 }
 
-/* Four float16 as uint32 lanes, widened: exact, subnormal, infinite and NaN included. The magnitude's bits, moved to float32's
- * fields, are the number times 2^-112; exponent 31 (infinite or NaN) becomes 255. */
+/* Four float16 as uint32 lanes, widened: exact, subnormal, infinite and NaN included. The magnitude's bits, moved to
+ * float32's fields, are the number times 2^-112; exponent 31 (infinite or NaN) becomes 255. */
 QW_SIMD_INLINE qw_v128 qw_f32x4_from_f16(qw_v128 half)
 {
     qw_v128 bits = qw_and(qw_i32x4_shr(qw_i32x4_shl(half, 16), 3), qw_i32x4_splat((int32_t)0x8fffffffu));
@@ -157,7 +161,8 @@ QW_SIMD_INLINE qw_v128 qw_load_bf16x4(const void *p)
 }
 
 /* Four float16 in uint32 lanes: nearest even, overflow to infinity, NaN to a quiet NaN, subnormals kept. Magnitudes of
- * normal halves are rounded in the integer; below 2^-14 adding 0.5 lines the mantissa up so that the hardware rounds. */
+ * normal halves are rounded in the integer; below 2^-14 adding 0.5 lines the mantissa up so that the hardware rounds.
+ * */
 QW_SIMD_INLINE qw_v128 qw_u32x4_to_f16(qw_v128 x)
 {
     qw_v128 sign = qw_and(qw_u32x4_shr(x, 16), qw_i32x4_splat(0x8000));

@@ -172,7 +172,8 @@ QW_SIMD_INLINE qw_v128 qw_f32x4_neg(qw_v128 a)
     return a ^ INT32_MIN;
 }
 
-/* Adding and taking away 2^23 with the sign of x leaves the nearest even integer; larger numbers are integers already. */
+/* Adding and taking away 2^23 with the sign of x leaves the nearest even integer; larger numbers are integers
+ * already. */
 QW_SIMD_INLINE qw_v128 qw_f32x4_nearest(qw_v128 a)
 {
     qw_v128 sign = a & INT32_MIN;
@@ -331,8 +332,8 @@ QW_SIMD_INLINE qw_v128 qw_i32x4_pair_sums(qw_v128 a)
 #define qw_i32x4_lane(v, i) ((v)[i])
 #define qw_f32x4_dup(v, i) __builtin_shufflevector(v, v, i, i, i, i)
 
-/* The relaxed kernels, for tests: QW_RELAXED_MODEL 1 reads the second operand as signed (ARM's sdot), 2 as unsigned (x86's
- * pmaddubsw), 2 with the saturation that comes with it. Kernels must not be able to tell. */
+/* The relaxed kernels, for tests: QW_RELAXED_MODEL 1 reads the second operand as signed (ARM's sdot), 2 as unsigned
+ * (x86's pmaddubsw), 2 with the saturation that comes with it. Kernels must not be able to tell. */
 #ifdef QW_RELAXED_MODEL
 #define QW_RELAXED 1
 QW_SIMD_INLINE qw_v128 qw_i16x8_relaxed_dot(qw_v128 a, qw_v128 b)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Products: every kernel equals the scalar specification bit for bit, for every layout, size, number of tokens and of
- * threads; the specification itself is near the product in double precision. Built natively with QW_RELAXED_MODEL 1 and 2
- * the relaxed kernels run under both readings of their second operand. */
+ * threads; the specification itself is near the product in double precision. Built natively with QW_RELAXED_MODEL 1
+ * and 2 the relaxed kernels run under both readings of their second operand. */
 #include "alloc.h"
 #include "check.h"
 #include "matmul.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The pool: every item exactly once, for any number of threads and chunks, over many regions in a row and after sleeps. */
+ * The pool: every item exactly once, for any number of threads and chunks, over many regions in a row and after
+ * sleeps. */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 
 #include "alloc.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Elementary functions: against the C library in long double where that is wider, and pinned bits that every build must give. */
+ * Elementary functions: against the C library in long double where that is wider, and pinned bits that every build
+ * must give. */
 #include "check.h"
 #include "qmath.h"
 

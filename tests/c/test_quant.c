@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Dequantisation against the reference package of the format (gguf 0.19.0, gguf.quants.dequantize), and the encoders against
- * their definition. */
+ * Dequantisation against the reference package of the format (gguf 0.19.0, gguf.quants.dequantize), and the encoders
+ * against their definition. */
 #include "check.h"
 #include "quant.h"
 
@@ -25,8 +25,8 @@ static uint64_t hash_values(int64_t n)
     return hash;
 }
 
-/* The bytes x >> 24 of x = x * 1664525 + 1013904223 from seed type + 1: all codes, and scales of every kind, NaN, infinite
- * and subnormal among them. The hashes are of what the reference package makes of the same bytes. */
+/* The bytes x >> 24 of x = x * 1664525 + 1013904223 from seed type + 1: all codes, and scales of every kind, NaN,
+ * infinite and subnormal among them. The hashes are of what the reference package makes of the same bytes. */
 static void test_random_blocks_give_the_reference_values(void)
 {
     static const struct {
