@@ -1,14 +1,12 @@
 // The JavaScript of dist/, one bundle for each entry. An entry that imports another entry keeps the import, so that
-// their classes exist once (element.js uses the very Engine of index.js). Nothing else is left to import.
-import { chmodSync, existsSync } from 'node:fs';
+// their classes exist once. Nothing else is left to import.
+import { chmodSync } from 'node:fs';
 import path from 'node:path';
 import { at, say } from '../lib/run.mjs';
 
 /** file: what a page or Node loads; source: where it is written; classic: a script, not a module. */
 const ENTRIES = [
   { file: 'index.js', source: 'js/index.js' },
-  { file: 'element.js', source: 'js/element.js' },
-  { file: 'element-define.js', source: 'js/element-define.js' },
   { file: 'worker.js', source: 'js/worker.js', classic: true },
   { file: 'isolation-sw.js', source: 'web/isolation-sw.js', classic: true },
   { file: 'node.js', source: 'js/node.js', node: true },
@@ -45,14 +43,11 @@ function optionsOf(entry) {
   };
 }
 
-/** Bundles every entry that exists. */
+/** Bundles every entry. */
 export async function bundle() {
   const { build } = await import('esbuild');
-  const present = ENTRIES.filter((entry) => existsSync(at(entry.source)));
-  const absent = ENTRIES.filter((entry) => !present.includes(entry));
   say('  bundles');
-  if (absent.length) say(`  not there yet: ${absent.map((entry) => entry.source).join(' ')}`);
-  const results = await Promise.all(present.map((entry) => build(optionsOf(entry))));
+  const results = await Promise.all(ENTRIES.map((entry) => build(optionsOf(entry))));
   if (results.some((result) => result.warnings.length)) throw new Error('the bundler has warnings');
-  for (const entry of present.filter((one) => one.program)) chmodSync(at('dist', entry.file), 0o755);
+  for (const entry of ENTRIES.filter((one) => one.program)) chmodSync(at('dist', entry.file), 0o755);
 }
