@@ -46,13 +46,16 @@ size_t qw_attention_scratch(const qw_config *c)
     return 2 * PAGE * d + TILE_QUERIES * d;
 }
 
-/* p[i] = q . keys of 4 * n positions (one row of vectors a query) for Q queries; Q and n are constants at every call. */
-QW_SIMD_INLINE void dot_keys(qw_v128 (*p)[VECTORS], const query *s, const float *keys, int32_t head_dim, int Q, int n)
+/* p[i][from..from + n - 1] = q . keys of those vectors of positions, for Q queries; from, Q and n are constants at every
+ * call. */
+QW_SIMD_INLINE void dot_keys(qw_v128 (*p)[VECTORS], const query *s, const float *keys, int32_t head_dim, int Q,
+                             int from, int n)
 {
     qw_v128 sum[2][VECTORS];
 
+    keys += 4 * from;
     QW_UNROLL
-    for (int i = 0; i < Q * n; i++) sum[i / n][i % n] = qw_f32x4_splat(0);
+    for (int i = 0; i < Q * n; i++) sum[i / n][i % n] = qw_zero();
     for (int32_t d = 0; d < head_dim; d++, keys += PAGE) {
         qw_v128 x[2];
         QW_UNROLL
@@ -65,7 +68,7 @@ QW_SIMD_INLINE void dot_keys(qw_v128 (*p)[VECTORS], const query *s, const float 
         }
     }
     QW_UNROLL
-    for (int i = 0; i < Q * n; i++) p[i / n][i % n] = sum[i / n][i % n];
+    for (int i = 0; i < Q * n; i++) p[i / n][from + i % n] = sum[i / n][i % n];
 }
 
 /* p = q . keys * scale; returns the largest. */
@@ -152,10 +155,10 @@ QW_SIMD_INLINE void visit_page(query *s, const float *keys, const float *values,
     float weights[2][PAGE], scale = 1.0f / sqrtf((float)head_dim);
 
     if (Q == 1) {
-        dot_keys(p, s, keys, head_dim, 1, VECTORS);
+        dot_keys(p, s, keys, head_dim, 1, 0, VECTORS);
     } else {
-        dot_keys(p, s, keys, head_dim, 2, VECTORS / 2);
-        dot_keys((qw_v128(*)[VECTORS])(void *)(p[0] + VECTORS / 2), s, keys + PAGE / 2, head_dim, 2, VECTORS / 2);
+        dot_keys(p, s, keys, head_dim, 2, 0, VECTORS / 2);
+        dot_keys(p, s, keys, head_dim, 2, VECTORS / 2, VECTORS / 2);
     }
     for (int i = 0; i < Q; i++) {
         float max = scaled(p[i], scale);
