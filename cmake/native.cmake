@@ -16,12 +16,8 @@ endif()
 
 qw_add_core(native qw_options)
 
-if(EXISTS ${CMAKE_SOURCE_DIR}/src/main.c)
-    qw_add_program(qwen2 native "alloc;files" src/main.c)
-endif()
-if(EXISTS ${CMAKE_SOURCE_DIR}/tests/c/conformance.c)
-    qw_add_program(conformance native "alloc;files" ${QW_CONFORMANCE})
-endif()
+qw_add_program(qwen2 native "alloc;files" src/main.c)
+qw_add_program(conformance native "alloc;files" ${QW_CONFORMANCE})
 
 enable_testing()
 foreach(name IN LISTS QW_TESTS)

@@ -4,8 +4,6 @@ import { at, capture, quietly, say, which } from './run.mjs';
 
 const NOISE = /^(\[\d+\/\d+\]|ninja: |cache:INFO|system_libs:INFO|shared:INFO)/;
 
-const said = new Set();
-
 /** Two builds of one folder at a time spoil each other: the second waits, where the system has flock(1). */
 function oneAtATime(preset) {
   mkdirSync(at('build'), { recursive: true });
@@ -15,11 +13,7 @@ function oneAtATime(preset) {
 /** Builds the named targets of a preset (default: all of it); throws with the compiler's words where that fails. */
 export function cmakeBuild(preset, ...targets) {
   const cmake = [...oneAtATime(preset), 'cmake'];
-  const configured = quietly(cmake[0], [...cmake.slice(1), '--preset', preset]);
-  for (const line of configured.match(/not there yet: .*/g) ?? []) {
-    if (!said.has(line)) say(`  ${line}`);
-    said.add(line);
-  }
+  quietly(cmake[0], [...cmake.slice(1), '--preset', preset]);
   const args = ['--build', '--preset', preset, '--parallel'];
   if (targets.length) args.push('--target', ...targets);
   const done = capture(cmake[0], [...cmake.slice(1), ...args]);
