@@ -388,6 +388,9 @@ function begin(host, source, options) {
       throw qwenError('usage', `${key} is no load option (known: ${LOAD_OPTIONS.join(', ')})`);
   }
   const { contextLength, maxRows, kvType, quantize, cache = 'auto', sha256, token, workerUrl } = options;
+  // The C tests' own choice, which multiplies the memory.
+  if (/** @type {string | undefined} */ (quantize) === 'f32')
+    throw qwenError('usage', 'quantize is "f32": one of "none", "q8_0" and "q4_0" is wanted');
   const { source: plain, pageFiles } = plainSource(source, host.resolveUrl);
   const { wasm, notes } = chooseBuild(options, host);
   const url = workerUrl === undefined ? undefined : host.resolveUrl(String(workerUrl));

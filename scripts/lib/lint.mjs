@@ -27,6 +27,10 @@ const formatOfJs = () => captureAside(at('node_modules/.bin/prettier'), ['--chec
 
 const types = (config) => captureAside(at('node_modules/.bin/tsc'), ['-p', config]);
 
+/** The package's types can stand where tests/types/api.d.ts is expected. */
+const contract = () =>
+  existsSync(at('dist/index.d.ts')) ? types('tests/types/tsconfig.json') : { skipped: 'dist/ is not built' };
+
 const includes = () => captureAside(process.execPath, [at('scripts/check-includes.mjs')]);
 
 /** The names of a list in CMakeLists.txt. */
@@ -146,6 +150,7 @@ export const CHECKS = [
   { name: 'format of JavaScript', run: formatOfJs },
   { name: 'types of JavaScript', run: () => types('tsconfig.json') },
   { name: 'types of scripts', run: () => types('scripts/tsconfig.json') },
+  { name: 'types against the contract', run: contract },
   { name: 'order of includes', run: includes },
   { name: 'lists of files', run: fileLists },
   { name: 'plain compile, gcc', run: () => plainCompile('gcc') },

@@ -264,6 +264,7 @@ test('options that mean nothing are usage errors that name them', async () => {
     [{ simd: 'fast' }, /simd/],
     [{ kvType: 'f64' }, /kvType/],
     [{ quantize: 'q9' }, /quantize/],
+    [{ quantize: 'f32' }, /quantize/],
     [{ contextLength: 0 }, /contextLength/],
     [{ contextLength: 1.5 }, /contextLength/],
     [{ maxRows: -1 }, /maxRows/],
