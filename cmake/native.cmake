@@ -22,6 +22,7 @@ qw_add_program(conformance native "alloc;files" ${QW_CONFORMANCE})
 enable_testing()
 foreach(name IN LISTS QW_TESTS)
     qw_add_program(test_${name} native "alloc_test;files" tests/c/test_${name}.c)
+    target_link_libraries(test_${name} PRIVATE m) # the tests' own references; the library needs none
     add_test(NAME ${name} COMMAND test_${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endforeach()

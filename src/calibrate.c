@@ -55,32 +55,36 @@ static qw_kernel fastest_of(qw_pool *pool, qw_acts *a, const float *x, const qw_
     return kernels[best[1] < best[0]];
 }
 
-qw_kernel qw_kernel_fastest(void)
+qw_status qw_kernel_fastest(qw_kernel *fastest, qw_error *err)
 {
     /* 5 bits: no kernel is at its best there, and it is what mixed 4-bit files hold most. */
     size_t bytes = qw_mat_bytes(QW_LAYOUT_U5, ROWS, COLS);
     float *x = qw_calloc(TOKENS * (COLS + ROWS), sizeof *x);
     qw_mat w = {QW_LAYOUT_U5, ROWS, COLS, qw_calloc(1, bytes)};
-    qw_kernel fastest = QW_KERNEL_DOT16;
+    qw_status status = x && w.data ? QW_OK : qw_fail_memory(err, "the trial of kernels", (double)bytes);
     qw_pool *pool = NULL;
     qw_acts a = {0};
 
-    if (x && w.data && qw_acts_init(&a, TOKENS, COLS, NULL) == QW_OK && qw_pool_new(&pool, 1, NULL) == QW_OK) {
+    if (status == QW_OK) status = qw_acts_init(&a, TOKENS, COLS, err);
+    if (status == QW_OK) status = qw_pool_new(&pool, 1, err);
+    if (status == QW_OK) {
         qw_product product = {x + TOKENS * COLS, &w, NULL};
-        fastest = fastest_of(pool, &a, x, &product);
+        *fastest = fastest_of(pool, &a, x, &product);
     }
     qw_pool_free(pool);
     qw_acts_free(&a);
     qw_free(w.data);
     qw_free(x);
-    return fastest;
+    return status;
 }
 
 #else
 
-qw_kernel qw_kernel_fastest(void)
+qw_status qw_kernel_fastest(qw_kernel *fastest, qw_error *err)
 {
-    return QW_KERNEL_BASE;
+    (void)err;
+    *fastest = QW_KERNEL_BASE;
+    return QW_OK;
 }
 
 #endif

@@ -129,10 +129,13 @@ static qw_status reserve(qw_engine *e, qw_error *err)
 
 static qw_status finish_load(qw_engine *e, qw_error *err)
 {
+    qw_kernel fastest;
+
     qw_loader_free(e->loader);
     e->loader = NULL;
+    QW_TRY(qw_kernel_fastest(&fastest, err));
+    qw_acts_use(&e->session.scratch.acts, fastest);
     e->state = READY;
-    qw_acts_use(&e->session.scratch.acts, qw_kernel_fastest());
     if (e->options.n_ctx > e->model.config.n_ctx_train)
         return qw_buf_printf(&e->model.notes, err,
                              "contextLength %d is more than the %d positions that the model was trained on\n",
