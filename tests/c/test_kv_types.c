@@ -70,7 +70,7 @@ static double mean_divergence(const float *wanted, const float *got, int32_t n_v
             sum += qw_exp(p) * (p - ((double)got[i] - b));
         }
     }
-    return sum / TOKENS;
+    return sum / (double)TOKENS;
 }
 
 static void narrower_caches_stay_near(const char *path)
