@@ -71,28 +71,28 @@ function roofline() {
   );
 }
 
-function kernels(threads) {
-  const sources = ['alloc', 'status', 'dtype', 'quant', 'panel', 'pool', 'matmul', ...kernelSources()].map((n) =>
-    at(`src/${n}.c`),
-  );
-  const flags = [`-I${at('src')}`, '-mrelaxed-simd', ...THREADS_FLAGS, '-sEXIT_RUNTIME'];
-  const file = compile('kernels', [at('scripts/bench/kernels.c'), ...sources], flags);
-  return [1, threads].flatMap((n) => {
-    const rows = runInNode(file, [String(n)])
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    say(`parallel region that does nothing, ${n} threads: ${rows[0].region_us} us`);
-    console.table(rows.slice(1));
-    return rows;
-  });
-}
+/** What kernels.c needs of the engine. */
+const KERNEL_SOURCES = [
+  ...['alloc', 'status', 'dtype', 'quant', 'panel', 'pool', 'matmul'],
+  ...['kernel_float', 'kernel_one', 'kernel_tile', 'acts'],
+];
 
-/** The kernel files that the build lists. */
-function kernelSources() {
-  return [...readFileSync(at('CMakeLists.txt'), 'utf8').matchAll(/\b(kernels?_\w+|acts)\b/g)]
-    .map((m) => m[1])
-    .filter((name, i, all) => all.indexOf(name) === i && existsSync(at(`src/${name}.c`)));
+function kernels(threads) {
+  const sources = [at('scripts/bench/kernels.c'), ...KERNEL_SOURCES.map((name) => at(`src/${name}.c`))];
+  const rows = [];
+  for (const flags of [[], ['-mrelaxed-simd']]) {
+    const file = compile('kernels', sources, [`-I${at('src')}`, ...flags, ...THREADS_FLAGS, '-sEXIT_RUNTIME']);
+    for (const n of [1, threads]) {
+      const [region, ...speeds] = runInNode(file, [String(n)])
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      say(`parallel region that does nothing, ${n} threads: ${region.region_us} us`);
+      console.table(speeds);
+      rows.push(region, ...speeds);
+    }
+  }
+  return rows;
 }
 
 const RUNS = (threads) => [
