@@ -2,8 +2,6 @@
  * The thread pool. A region's unclaimed chunks and its number share one 64-bit word, so that a claim is one
  * compare-and-swap which a thread that comes late, with an older region in mind, cannot get wrong: whoever holds a
  * chunk keeps the region from ending, and only then is the region's description read. */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
-
 #define _POSIX_C_SOURCE 200809L /* clock_gettime, sysconf */
 
 #include "pool.h"
