@@ -124,6 +124,12 @@ function compileError(url, error) {
   return qwenError('environment', `${url}: this browser cannot compile it (${text})`, error);
 }
 
+/**
+ * JSON lacks infinity: C writes it as text.
+ * @param {number | string} value
+ */
+const logprobOf = (value) => (value === '-inf' ? -Infinity : value);
+
 /** An engine in an instance of the module. After a trap `lost` is true and only a new one helps. */
 export class Wasm {
   lost = false;
@@ -316,7 +322,15 @@ export class Wasm {
   /** @returns {{ phase: 'prefill' | 'decode', loaded: number, total: number, chunks: any[], finished: any[] }} */
   events() {
     this.#check(this.#call('events', this.#engine));
-    return this.#json();
+    const events = this.#json();
+    for (const { logprobs = [] } of events.chunks) {
+      for (const one of logprobs) {
+        one.raw = logprobOf(one.raw);
+        one.processed = logprobOf(one.processed);
+        for (const pair of [...one.top_raw, ...one.top_processed]) pair[1] = logprobOf(pair[1]);
+      }
+    }
+    return events;
   }
 
   /** Copies of what the last step of forward() brought. */

@@ -215,16 +215,15 @@ qw_status qw_session_end_row(qw_session *s, int32_t index, qw_finish finish, qw_
 }
 
 /* Token ids and log-probabilities of the n most probable, as [[id, logprob], ...]. */
-static qw_status write_top(qw_buf *out, const float *scores, int32_t n_vocab, int32_t n, qw_error *err)
+static qw_status write_top(qw_session *s, const float *scores, int32_t n, qw_error *err)
 {
-    int32_t top[64];
-    float value[64];
+    qw_buf *out = &s->job.chunks;
 
     QW_TRY(qw_buf_append(out, "[", 1, err));
-    qw_logprobs_top(scores, n_vocab, n, top, value);
+    qw_logprobs_top(scores, s->model->config.n_vocab, n, s->logits.order, s->logits.values);
     for (int32_t i = 0; i < n; i++) {
-        QW_TRY(qw_buf_printf(out, err, "%s[%d,", i ? "," : "", top[i]));
-        QW_TRY(qw_json_write_number(out, (double)value[i], err));
+        QW_TRY(qw_buf_printf(out, err, "%s[%d,", i ? "," : "", s->logits.order[i]));
+        QW_TRY(qw_json_write_number(out, (double)s->logits.values[i], err));
         QW_TRY(qw_buf_append(out, "]", 1, err));
     }
     return qw_buf_append(out, "]", 1, err);
@@ -240,16 +239,16 @@ static qw_status write_logprobs(qw_session *s, const qw_row *row, int32_t id, qw
 {
     qw_buf *out = &s->job.chunks;
     const float *raw = raw_of(s, row), *scores = row->scores;
-    int32_t n_vocab = s->model->config.n_vocab, n = min_of(s->job.settings.logprobs, n_vocab);
+    int32_t n_vocab = s->model->config.n_vocab, n = s->job.settings.logprobs;
 
     QW_TRY(qw_buf_printf(out, err, ",\"logprobs\":[{\"token_id\":%d,\"raw\":", id));
     QW_TRY(qw_json_write_number(out, (double)qw_logprob(raw, n_vocab, id), err));
     QW_TRY(qw_buf_printf(out, err, ",\"processed\":"));
     QW_TRY(qw_json_write_number(out, (double)qw_logprob(scores, n_vocab, id), err));
     QW_TRY(qw_buf_printf(out, err, ",\"top_raw\":"));
-    QW_TRY(write_top(out, raw, n_vocab, n, err));
+    QW_TRY(write_top(s, raw, n, err));
     QW_TRY(qw_buf_printf(out, err, ",\"top_processed\":"));
-    QW_TRY(write_top(out, scores, n_vocab, n, err));
+    QW_TRY(write_top(s, scores, n, err));
     return qw_buf_printf(out, err, "}]");
 }
 

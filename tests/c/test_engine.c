@@ -5,6 +5,7 @@
 #include "run_engine.h"
 
 #include "../../src/alloc.h"
+#include "../../src/qmath.h"
 
 #include <stdlib.h>
 
@@ -290,6 +291,45 @@ static void bad_calls_are_refused_by_name_and_harm_nothing(void)
     qw_ids_free(&prompt);
 }
 
+/* As many log-probabilities as there are ids; those of ids that are barred are "-inf" where they are processed. */
+static void log_probabilities_of_the_whole_vocabulary(void)
+{
+    qw_ids prompt = make_prompt(5, 4);
+    int32_t length = 5, ids = 0, barred = 0;
+    qw_prompts prompts = {prompt.v, &length, 1};
+    qw_json *events = NULL;
+    const qw_json *one;
+    qw_engine *e;
+    qw_error err = {0};
+    qw_text json;
+    double sum = 0, last = 0;
+
+    CHECK_EQ(run_load(&e, TINY_CHECKPOINT, exact_options, 0, &err), QW_OK);
+    if (!e) return;
+    CHECK_EQ(qw_generate_begin(e, &prompts,
+                               qw_text_of("{\"max_new_tokens\": 1, \"logprobs\": 512, \"suppress_tokens\": [7, 8]}"),
+                               (qw_text){"", 0}, 0, &err),
+             QW_OK);
+    CHECK_EQ(run_steps(e, 16, &err), QW_OK);
+    CHECK_EQ(qw_job_events(e, &json, &err), QW_OK);
+    CHECK_EQ(qw_json_parse(&events, json, "events", &err), QW_OK);
+    one = qw_json_first(qw_json_get(qw_json_first(qw_json_get(events, "chunks")), "logprobs"));
+    for (const qw_json *top = qw_json_first(qw_json_get(one, "top_raw")); top; top = qw_json_next(top), ids++) {
+        double logprob = qw_json_number(qw_json_next(qw_json_first(top)));
+
+        CHECK(logprob < 0 && (ids == 0 || logprob <= last));
+        sum += qw_exp(last = logprob);
+    }
+    CHECK_EQ(ids, 512);
+    CHECK_NEAR(sum, 1, 1e-4);
+    for (const qw_json *top = qw_json_first(qw_json_get(one, "top_processed")); top; top = qw_json_next(top))
+        barred += strcmp(qw_json_string(qw_json_next(qw_json_first(top))), "-inf") == 0;
+    CHECK_EQ(barred, 2);
+    qw_json_free(events);
+    qw_engine_free(e);
+    qw_ids_free(&prompt);
+}
+
 static void a_context_that_fills_ends_with_length(void)
 {
     qw_ids prompt = make_prompt(120, 9);
@@ -356,6 +396,7 @@ int main(void)
     a_prompt_that_was_read_is_not_read_again();
     an_abort_at_any_step_leaves_the_engine_sound();
     bad_calls_are_refused_by_name_and_harm_nothing();
+    log_probabilities_of_the_whole_vocabulary();
     a_context_that_fills_ends_with_length();
     calls_out_of_turn_are_usage_errors();
     return check_done();
