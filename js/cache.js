@@ -28,6 +28,8 @@ import { sha256OfText } from './sha256.js';
  */
 
 export const CACHE_FOLDER = 'qwen2-wasm';
+/** What trial.js remembers. */
+export const SIMD_FILE = 'simd.json';
 
 /** @param {string} url */
 export const keyOf = (url) => sha256OfText(url).slice(0, 32);
@@ -226,7 +228,7 @@ export function modelCacheOver(find, persist) {
     async clear() {
       const store = await find();
       for (const name of (await store?.names()) ?? []) {
-        if (/^[0-9a-f]+\.(bin|json)$/.test(name)) await store?.remove(name);
+        if (/^[0-9a-f]+\.(bin|json)$/.test(name) || name === SIMD_FILE) await store?.remove(name);
       }
     },
     persist,

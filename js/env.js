@@ -105,7 +105,9 @@ export function chooseBuild(options, host) {
   const relaxed = forced.build === null ? wantedRelaxed(options.simd) : forced.build.includes('-relaxed');
   const shared = forced.build === null ? threads > 1 : forced.build.includes('-threads');
   if (shared && !host.canShare()) throw qwenError('environment', `${options.wasmUrl} has threads. ${NO_THREADS}`);
-  return { wasm: { urls: forced.urls, threads, shared, relaxed }, notes };
+  const auto = options.simd === undefined || options.simd === 'auto';
+  const trial = auto && relaxed && forced.build === null;
+  return { wasm: { urls: forced.urls, threads, shared, relaxed, trial }, notes };
 }
 
 /**

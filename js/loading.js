@@ -5,8 +5,9 @@ import { messageOf, qwenError } from './errors.js';
 import { Files } from './files.js';
 import { parseManifest } from './manifest.js';
 import { mainOf } from './source.js';
+import { settle } from './trial.js';
 import { turn } from './turn.js';
-import { compileWasm, fixedMemory, growingMemory, pagesFor, Wasm } from './wasm.js';
+import { compileWasm, fixedMemory, growingMemory, pagesFor, startTrial, Wasm } from './wasm.js';
 
 /** At most so many bytes go in at once, so that progress moves. */
 const FEED_BYTES = 4 << 20;
@@ -21,6 +22,7 @@ const LEAST_CONTEXT = 512;
  * @typedef {{
  *   signal: AbortSignal,
  *   store: import('./cache.js').Store | null,
+ *   trial: { store: () => Promise<import('./cache.js').Store | null>, device: string },
  *   readPage: (file: number, offset: number, length: number) => Promise<Uint8Array>,
  *   progress: (progress: import('./types.js').Progress) => void,
  *   note: (note: string) => void,
@@ -220,18 +222,40 @@ async function planAgain(loader, request, module, contextLength) {
   }
 }
 
+/** Compiles each file once, as long as it is held. */
+function compiler() {
+  /** @type {Map<string, ReturnType<typeof compileWasm>>} */
+  const modules = new Map();
+  return (/** @type {string} */ url) => {
+    const known = modules.get(url) ?? compileWasm(url);
+    modules.set(url, known);
+    return known;
+  };
+}
+
 /**
  * The modules of a choice: the one that plans (of one thread) and the one that stays.
  * @param {import('./protocol.js').WasmChoice} choice
+ * @param {typeof compileWasm} [compile]
  */
-async function compileBoth(choice) {
+async function compileBoth(choice, compile = compiler()) {
   const build = buildName(choice);
-  const planner = choice.shared ? '' : build;
-  const [chosen, plans] = await Promise.all(
-    [build, planner].map((name, i) => (i === 1 && name === build ? null : compileWasm(choice.urls[name]))),
+  const [chosen, planner] = await Promise.all(
+    [build, choice.shared ? '' : build].map((name) => compile(choice.urls[name])),
   );
-  if (!chosen) throw qwenError('internal', `no wasm file for the build "${build}"`);
-  return { chosen, planner: (plans ?? chosen).module };
+  return { chosen, planner: planner.module };
+}
+
+/**
+ * The build is settled before it is compiled; what was compiled for the trial alone is dropped on return.
+ * @param {LoadRequest} request
+ * @param {LoadContext} context
+ */
+async function settleAndCompile(request, { trial }) {
+  const compile = compiler();
+  const start = async (/** @type {string} */ url) => startTrial((await compile(url)).module);
+  const wasm = await settle(request.wasm, { ...trial, start });
+  return { wasm, ...(await compileBoth(wasm, compile)) };
 }
 
 /**
@@ -300,8 +324,8 @@ function adviceFor({ contextLength, kvBytes, weightBytes }) {
  * @returns {Promise<Loaded>}
  */
 export async function loadModel(request, context) {
-  const full = await withoutManifest(request, context);
-  const { chosen, planner } = await compileBoth(request.wasm);
+  const { wasm: choice, chosen, planner } = await settleAndCompile(request, context);
+  const full = { ...(await withoutManifest(request, context)), wasm: choice };
   const loader = new Loader(full, context, false);
   try {
     const plan = await readHeaders(loader, full, planner);

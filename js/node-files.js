@@ -10,6 +10,9 @@ import { CACHE_FOLDER } from './cache.js';
 export const defaultCacheFolder = () =>
   path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache'), CACHE_FOLDER);
 
+/** This Node on this CPU. */
+export const agent = () => `${process.version} ${process.arch} ${os.cpus()[0]?.model}`;
+
 /** @param {unknown} error */
 const isNotFound = (error) => /** @type {{ code?: string }} */ (error)?.code === 'ENOENT';
 

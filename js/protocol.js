@@ -23,8 +23,9 @@ import { QwenError, qwenError } from './errors.js';
  */
 
 /**
- * Which wasm files there are, by build ('', '-threads', '-relaxed', '-threads-relaxed'), and what was asked for.
- * @typedef {{ urls: Record<string, string>, threads: number, shared: boolean, relaxed: boolean }} WasmChoice
+ * Which wasm files there are, by build ('', '-threads', '-relaxed', '-threads-relaxed'), and what was asked for. trial: a
+ * trial (trial.js) may still find that the base build is faster than the relaxed one.
+ * @typedef {{ urls: Record<string, string>, threads: number, shared: boolean, relaxed: boolean, trial: boolean }} WasmChoice
  */
 
 /**

@@ -125,6 +125,37 @@ function compileError(url, error) {
 }
 
 /**
+ * @param {WebAssembly.Module} module
+ * @param {WebAssembly.Memory} memory
+ * @returns {Promise<any>} Emscripten's module
+ */
+function instantiate(module, memory) {
+  return new Promise((resolve, reject) => {
+    createQwen2({
+      wasmMemory: memory,
+      mainScriptUrlOrBlob: self.location.href,
+      instantiateWasm(imports, done) {
+        WebAssembly.instantiate(module, imports).then((started) => done(started, module), reject);
+        return {};
+      },
+    }).then(resolve, reject);
+  }).catch((error) => {
+    throw compileError('qwen2.wasm', error);
+  });
+}
+
+/**
+ * The trial of a build of one thread, in an instance of its own: a call takes some milliseconds and returns the seconds that a
+ * product takes with the build's fastest kernel, 0 where there is no memory.
+ * @param {WebAssembly.Module} module
+ * @returns {Promise<() => number>}
+ */
+export async function startTrial(module) {
+  const instance = await instantiate(module, growingMemory());
+  return () => instance._qwx_trial();
+}
+
+/**
  * JSON lacks infinity: C writes it as text.
  * @param {number | string} value
  */
@@ -156,19 +187,7 @@ export class Wasm {
    * @param {object} options of qw_engine_new
    */
   static async start(module, memory, options) {
-    /** @type {any} */
-    const instance = await new Promise((resolve, reject) => {
-      createQwen2({
-        wasmMemory: memory,
-        mainScriptUrlOrBlob: self.location.href,
-        instantiateWasm(imports, done) {
-          WebAssembly.instantiate(module, imports).then((started) => done(started, module), reject);
-          return {};
-        },
-      }).then(resolve, reject);
-    }).catch((error) => {
-      throw compileError('qwen2.wasm', error);
-    });
+    const instance = await instantiate(module, memory);
     const missing = EXPORTS.filter((name) => typeof instance[`_qwx_${name}`] !== 'function');
     if (missing.length > 0) {
       throw qwenError('environment', `worker.js and the wasm file are of different versions (no qwx_${missing[0]})`);

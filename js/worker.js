@@ -9,6 +9,7 @@ import { renderTemplate } from './template.js';
 import { compileWasm, fixedMemory, pagesFor, Wasm } from './wasm.js';
 import { buildName } from './env.js';
 import { turn } from './turn.js';
+import { WASM_VERSION } from '../build/wasm/version.mjs';
 
 /** Memory of a self-test, which has no model. */
 const SELF_TEST_BYTES = 32 << 20;
@@ -176,6 +177,7 @@ class EngineWorker {
     return {
       signal: request.control.signal,
       store: await storeOf(message, notes),
+      trial: { store: async () => deviceStore(message.cache), device: `${WASM_VERSION} ${agent()}` },
       readPage: (file, offset, length) => this.#readPage(file, offset, length),
       progress: request.port.progress,
       note: (note) => notes.push(note),
@@ -197,6 +199,15 @@ class EngineWorker {
   }
 }
 
+/** What tells this machine from another, as far as a browser lets a page know. */
+const agent = () => node?.agent() ?? navigator.userAgent;
+
+/** @param {import('./protocol.js').LoadRequest['cache']} cache */
+async function deviceStore(cache) {
+  if (cache === false) return null;
+  return (node ? node.folderStore : opfsStore)(cache === 'auto' ? undefined : cache);
+}
+
 /**
  * Where files of the network are kept; null: nowhere.
  * @param {import('./protocol.js').LoadRequest} message
@@ -206,7 +217,7 @@ async function storeOf({ cache, source }, notes) {
   const remote =
     source.siblings ?? Object.values(source.files).map((place) => (place.kind === 'url' ? place.url : ''))[0];
   if (cache === false || !remote || (remote.startsWith('file:') && !remote.endsWith('.json'))) return null;
-  const store = await (node ? node.folderStore : opfsStore)(cache === 'auto' ? undefined : cache);
+  const store = await deviceStore(cache);
   if (!store)
     notes.push(
       'nothing is kept on this device: there is no place to keep it (the page needs https, and no private window)',

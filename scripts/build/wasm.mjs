@@ -1,5 +1,6 @@
 // The four wasm builds, and the checks that let one glue serve them all.
-import { copyFileSync, readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { cmakeBuild } from '../lib/cmake.mjs';
 import { at, say } from '../lib/run.mjs';
 
@@ -79,6 +80,14 @@ function checkOneGlueServesAll() {
   }
 }
 
+/** What tells these wasm files from other ones, for what is remembered of them on a device. */
+function writeVersion() {
+  const hash = createHash('sha256');
+  for (const build of WASM_BUILDS) hash.update(readFileSync(at('dist', `${build}.wasm`)));
+  const version = hash.digest('hex').slice(0, 16);
+  writeFileSync(at('build/wasm/version.mjs'), `export const WASM_VERSION = '${version}';\n`);
+}
+
 /** Compiles and links; dist/*.wasm and the glue build/wasm/qwen2.js with its declaration. */
 export function buildWasm() {
   say('  wasm');
@@ -87,4 +96,5 @@ export function buildWasm() {
   for (const build of WASM_BUILDS) copyFileSync(at(BIN, `${build}.wasm`), at('dist', `${build}.wasm`));
   copyFileSync(at(BIN, `${GLUE}.js`), at('build/wasm/qwen2.js'));
   copyFileSync(at('scripts/build/glue.d.ts'), at('build/wasm/qwen2.d.ts'));
+  writeVersion();
 }

@@ -64,6 +64,19 @@ test('wasmUrl with a file forces its build', () => {
   assert.throws(() => choose({ wasmUrl: 'w/other.wasm' }), withCode('usage', /wasmUrl/));
 });
 
+test('builds are to be timed where auto could take either', () => {
+  const trial = (options) => chooseBuild(options, host()).wasm.trial;
+  pretendRelaxed(true);
+  assert.deepEqual([{}, { simd: 'auto' }, { threads: 1 }, { wasmUrl: 'w/' }].map(trial), [true, true, true, true]);
+  assert.deepEqual([{ simd: 'base' }, { simd: 'relaxed' }, { wasmUrl: 'w/qwen2-relaxed.wasm' }].map(trial), [
+    false,
+    false,
+    false,
+  ]);
+  pretendRelaxed(false);
+  assert.equal(trial({}), false);
+});
+
 test('both SIMD builds give the same ids', async (t) => {
   if (!(await capabilitiesOf(host())).relaxedSimd) return t.skip('no relaxed SIMD here');
   const rows = [];
