@@ -14,15 +14,13 @@ static int32_t padded_blocks(int32_t cols)
     return (cols + 255) / 256 * 8;
 }
 
-/* Bytes per block of 32 columns: int8, the wide form, what they have in common. */
-static const size_t BLOCK_BYTES = 32 + 64 + sizeof(qw_act_block);
-
 size_t qw_acts_bytes(int32_t max_rows, int32_t max_cols)
 {
     size_t blocks;
 
+    if (max_rows > 1) max_rows = (max_rows + QW_ACT_GROUP - 1) / QW_ACT_GROUP * QW_ACT_GROUP;
     if (!qw_mul((size_t)max_rows, (size_t)padded_blocks(max_cols), &blocks)) return SIZE_MAX;
-    return qw_mul(blocks, BLOCK_BYTES, &blocks) ? blocks : SIZE_MAX;
+    return qw_mul(blocks, sizeof(qw_act) + QW_ACT_WIDE, &blocks) ? blocks : SIZE_MAX;
 }
 
 qw_status qw_acts_init(qw_acts *a, int32_t max_rows, int32_t max_cols, qw_error *err)
@@ -78,24 +76,24 @@ static void quantise(int8_t *q, float *scale, const float *x)
 }
 
 /* int16 of columns 0, 2, 1, 3 of each four: the order in which a shift by 8 and a mask take bytes of weights apart. */
-static void widen(int16_t *out, const int8_t *q)
+static void widen(uint8_t *out, const int8_t *q)
 {
     for (int i = 0; i < 2; i++) {
         qw_v128 v = qw_load(q + 16 * i);
         qw_v128 even = qw_i16x8_shr(qw_i16x8_shl(v, 8), 8), odd = qw_i16x8_shr(v, 8);
-        qw_store(out + 16 * i, qw_i32x4_zip_low(even, odd));
-        qw_store(out + 16 * i + 8, qw_i32x4_zip_high(even, odd));
+        qw_store(out + 32 * i, qw_i32x4_zip_low(even, odd));
+        qw_store(out + 32 * i + 16, qw_i32x4_zip_high(even, odd));
     }
 }
 
-/* Of each 4 columns, 4 bytes of what is positive and 4 of what is negative, both as 0..127. */
-static void split(int8_t *out, const int8_t *q)
+/* Of each 4 columns, 4 bytes of magnitudes, 0..127, and 4 of all ones where q is negative. */
+static void split(uint8_t *out, const int8_t *q)
 {
     for (int i = 0; i < 2; i++) {
         qw_v128 v = qw_load(q + 16 * i), minus = qw_i8x16_gt(qw_zero(), v);
-        qw_v128 p = qw_andnot(v, minus), n = qw_and(qw_i8x16_sub(qw_zero(), v), minus);
-        qw_store(out + 32 * i, qw_i32x4_zip_low(p, n));
-        qw_store(out + 32 * i + 16, qw_i32x4_zip_high(p, n));
+        qw_v128 size = qw_i8x16_sub(qw_xor(v, minus), minus);
+        qw_store(out + 32 * i, qw_i32x4_zip_low(size, minus));
+        qw_store(out + 32 * i + 16, qw_i32x4_zip_high(size, minus));
     }
 }
 
@@ -110,11 +108,11 @@ static int32_t sum16(qw_v128 v)
     return lanes_sum(qw_i32x4_pair_sums(qw_i16x8_add(qw_i16x8_extend_low_i8x16(v), qw_i16x8_extend_high_i8x16(v))));
 }
 
-static void summarise(qw_act_block *out, const int8_t *q)
+static void summarise(qw_act *out)
 {
     out->sum = out->negatives = 0;
     for (int h = 0; h < 2; h++) {
-        qw_v128 v = qw_load(q + 16 * h);
+        qw_v128 v = qw_load(out->q + 16 * h);
         int32_t sum = sum16(v);
         out->sum += sum;
         out->minus32[h] = -32 * sum;
@@ -130,15 +128,15 @@ static void set_row(qw_acts *a, int32_t row)
     const float *x = a->x + (size_t)row * (size_t)a->cols;
 
     for (int32_t b = 0; b < a->blocks; b++) {
-        size_t at = (size_t)row * (size_t)a->blocks + (size_t)b;
-        int8_t *q = a->q + at * QW_BLOCK;
+        size_t at = qw_act_index(a, row, b);
+        qw_act *act = a->act + at;
         int32_t left = a->cols - b * QW_BLOCK;
         float tail[QW_BLOCK] = {0};
         if (left < QW_BLOCK && left > 0) memcpy(tail, x + b * QW_BLOCK, (size_t)left * sizeof(float));
-        quantise(q, &a->block[at].scale, left < QW_BLOCK ? tail : x + b * QW_BLOCK);
-        if (a->kernel == QW_KERNEL_DOT32) split((int8_t *)a->wide + at * 2 * QW_BLOCK, q);
-        else widen((int16_t *)a->wide + at * QW_BLOCK, q);
-        summarise(&a->block[at], q);
+        quantise(act->q, &act->scale, left < QW_BLOCK ? tail : x + b * QW_BLOCK);
+        if (a->kernel == QW_KERNEL_DOT32) split(a->wide + at * QW_ACT_WIDE, act->q);
+        else widen(a->wide + at * QW_ACT_WIDE, act->q);
+        summarise(act);
     }
 }
 
@@ -150,15 +148,15 @@ static void set_rows(void *arg, int32_t first, int32_t last, int32_t thread)
 
 void qw_acts_set(qw_acts *a, qw_pool *pool, const float *x, int32_t n, int32_t cols, bool integer)
 {
-    size_t total;
+    int32_t rows;
 
     a->n = n;
     a->cols = cols;
     a->blocks = padded_blocks(cols);
     a->x = x;
-    total = (size_t)n * (size_t)a->blocks;
-    a->block = a->storage;
-    a->wide = a->block + total;
-    a->q = (int8_t *)a->wide + total * 2 * QW_BLOCK;
+    a->group = n > 1 ? QW_ACT_GROUP : 1;
+    rows = (n + a->group - 1) / a->group * a->group;
+    a->act = a->storage;
+    a->wide = (uint8_t *)(a->act + (size_t)rows * (size_t)a->blocks);
     if (integer) qw_pool_run(pool, n, 4, set_rows, a);
 }

@@ -9,7 +9,7 @@
 enum {
     QW_TILE_PANELS = 2,
     QW_TILE_ROWS = QW_TILE_PANELS * QW_PANEL_ROWS,
-    QW_TILE_BLOCKS = 16, /* blocks of 32 columns that are unpacked at a time: they stay in the L1 cache */
+    QW_TILE_BLOCKS = 32, /* blocks of 32 columns that are unpacked at a time: they stay in the L1 cache */
 };
 
 /* out[4] = the panel's rows times one token. */
@@ -21,7 +21,7 @@ typedef void qw_kernel_one(float *out, const uint8_t *panel, const qw_acts *a, i
 typedef struct qw_tile {
     int16_t codes[QW_TILE_BLOCKS][16 * QW_TILE_PANELS * 8];
     float scale[QW_TILE_BLOCKS][QW_TILE_PANELS][4], min[QW_TILE_BLOCKS][QW_TILE_PANELS][4];
-    /* Where in a qw_act_block is what unsigned codes are off by, of the first half where there are two, and how far
+    /* Where in a qw_act is what unsigned codes are off by, of the first half where there are two, and how far
      * that is shifted down. */
     size_t correction;
     int32_t shift;

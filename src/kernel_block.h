@@ -104,9 +104,18 @@ QW_SIMD_INLINE qw_v128 pairs(int bits, const masks *m, const uint8_t *codes, int
     return odd ? qw_u16x8_shr(v, 8) : qw_and(v, m->low);
 }
 
-/* Minus the offset times the sum of the activations: of all 32 columns, or of half h. */
-QW_SIMD_INLINE qw_v128 correction(int offset, const qw_act_block *x, int h)
+/* Signed codes against magnitudes: where an activation is negative its code w becomes ~w = -w - 1. */
+QW_SIMD_INLINE bool is_split(recipe c)
 {
+    return c.kernel == QW_KERNEL_DOT32 && c.t.bits == 8;
+}
+
+/* Minus the offset times the sum of the activations: of all 32 columns, or of half h. */
+QW_SIMD_INLINE qw_v128 correction(recipe c, const qw_act *x, int h)
+{
+    int32_t offset = c.t.offset;
+
+    if (is_split(c)) return qw_load32_splat(&x->negatives);
     if (offset == 8) return qw_load32_splat(&x->minus8);
     if (offset == 16) return qw_load32_splat(&x->minus16);
     if (offset == 32) return qw_load32_splat(&x->minus32[h]);

@@ -6,9 +6,8 @@
 
 /* A token's activations of the block at hand. */
 typedef struct operand {
-    const int8_t *q;
-    const int16_t *wide;
-    const qw_act_block *block;
+    const qw_act *act;
+    const uint8_t *wide;
 } operand;
 
 /* The block's codes with them. */
@@ -41,7 +40,7 @@ QW_SIMD_INLINE qw_v128 sum_int16(recipe c, const source *s, int k, int n)
     for (int i = k; i < k + n; i++) {
 #if QW_RELAXED
         if (c.kernel == QW_KERNEL_DOT16) {
-            qw_v128 d = qw_i16x8_relaxed_dot(lane_of(c, s->x.q, i), chunk(c.t.bits, s->m, s->codes, i));
+            qw_v128 d = qw_i16x8_relaxed_dot(lane_of(c, s->x.act->q, i), chunk(c.t.bits, s->m, s->codes, i));
             sum = i == k ? d : qw_i16x8_add_sat(sum, d);
             continue;
         }
@@ -68,13 +67,13 @@ QW_SIMD_INLINE qw_v128 sum_of(recipe c, const source *s, int first, int last, qw
         for (int k = first; k < last; k++) {
             qw_v128 w = chunk(c.t.bits, s->m, s->codes, k), *chain = k % 2 ? &other : &sum;
             if (c.t.bits < 8) {
-                *chain = qw_i32x4_relaxed_dot_add(lane_of(c, s->x.q, k), w, *chain);
+                *chain = qw_i32x4_relaxed_dot_add(lane_of(c, s->x.act->q, k), w, *chain);
             } else {
-                sum = qw_i32x4_relaxed_dot_add(w, lane_of(c, s->x.wide, 2 * k), sum);
-                other = qw_i32x4_relaxed_dot_add(w, lane_of(c, s->x.wide, 2 * k + 1), other);
+                w = qw_xor(w, lane_of(c, s->x.wide, 2 * k + 1));
+                *chain = qw_i32x4_relaxed_dot_add(w, lane_of(c, s->x.wide, 2 * k), *chain);
             }
         }
-        return c.t.bits < 8 ? qw_i32x4_add(sum, other) : qw_i32x4_sub(sum, other);
+        return qw_i32x4_add(sum, other);
     }
 #endif
     (void)other;
@@ -100,8 +99,8 @@ typedef struct block_scales {
  * computing all products first and spilling them. */
 QW_SIMD_INLINE qw_v128 whole(recipe c, const source *s)
 {
-    bool one_chain = c.t.bits == 4 || (c.kernel == QW_KERNEL_DOT32 && c.t.bits < 8);
-    qw_v128 start = correction(c.t.offset, s->x.block, 0);
+    bool one_chain = c.t.bits == 4 || c.kernel == QW_KERNEL_DOT32;
+    qw_v128 start = correction(c, s->x.act, 0);
 
     if (one_chain) return qw_f32x4_convert_i32x4(sum_of(c, s, 0, 8, start));
     return qw_f32x4_add(qw_f32x4_convert_i32x4(sum_of(c, s, 0, 4, start)),
@@ -110,38 +109,38 @@ QW_SIMD_INLINE qw_v128 whole(recipe c, const source *s)
 
 QW_SIMD_INLINE qw_v128 add_whole(qw_v128 acc, recipe c, const source *s, block_scales scales)
 {
-    qw_v128 factor = qw_f32x4_mul(qw_load(scales.scale), qw_load32_splat(&s->x.block->scale));
+    qw_v128 factor = qw_f32x4_mul(qw_load(scales.scale), qw_load32_splat(&s->x.act->scale));
 
     acc = qw_f32x4_add(acc, qw_f32x4_mul(whole(c, s), factor));
     if (!c.t.has_min) return acc;
-    return qw_f32x4_add(acc, qw_f32x4_mul(qw_load(scales.min), qw_load32_splat(&s->x.block->scaled_sum)));
+    return qw_f32x4_add(acc, qw_f32x4_mul(qw_load(scales.min), qw_load32_splat(&s->x.act->scaled_sum)));
 }
 
 QW_SIMD_INLINE qw_v128 add_halves(qw_v128 acc, recipe c, const source *s, block_scales scales)
 {
-    qw_v128 xscale = qw_load32_splat(&s->x.block->scale);
-    qw_v128 a = sum_of(c, s, 0, 4, correction(c.t.offset, s->x.block, 0));
-    qw_v128 b = sum_of(c, s, 4, 8, correction(c.t.offset, s->x.block, 1));
+    qw_v128 xscale = qw_load32_splat(&s->x.act->scale);
+    qw_v128 a = sum_of(c, s, 0, 4, correction(c, s->x.act, 0));
+    qw_v128 b = sum_of(c, s, 4, 8, correction(c, s->x.act, 1));
     qw_v128 total = qw_i32x4_add(qw_i32x4_mul(qw_load(scales.sub), a), qw_i32x4_mul(qw_load(scales.sub + 4), b));
 
     acc = qw_f32x4_add(acc, qw_f32x4_mul(qw_f32x4_convert_i32x4(total), qw_f32x4_mul(qw_load(scales.scale), xscale)));
     if (!c.t.has_min) return acc;
-    total = qw_i32x4_add(qw_i32x4_mul(qw_load(scales.submin), qw_load32_splat(&s->x.block->minus32[0])),
-                         qw_i32x4_mul(qw_load(scales.submin + 4), qw_load32_splat(&s->x.block->minus32[1])));
+    total = qw_i32x4_add(qw_i32x4_mul(qw_load(scales.submin), qw_load32_splat(&s->x.act->minus32[0])),
+                         qw_i32x4_mul(qw_load(scales.submin + 4), qw_load32_splat(&s->x.act->minus32[1])));
     total = qw_i32x4_shr(qw_i32x4_sub(qw_zero(), total), 5);
     return qw_f32x4_add(acc, qw_f32x4_mul(qw_f32x4_convert_i32x4(total), qw_f32x4_mul(qw_load(scales.min), xscale)));
 }
 
 QW_SIMD_INLINE operand first_operand(const qw_acts *a, int32_t token)
 {
-    size_t at = (size_t)token * (size_t)a->blocks;
+    size_t at = qw_act_index(a, token, 0);
 
-    return (operand){a->q + at * QW_BLOCK, (const int16_t *)a->wide + at * QW_BLOCK, a->block + at};
+    return (operand){a->act + at, a->wide + at * QW_ACT_WIDE};
 }
 
-QW_SIMD_INLINE operand next_operand(operand x)
+QW_SIMD_INLINE operand next_operand(operand x, int32_t group)
 {
-    return (operand){x.q + QW_BLOCK, x.wide + QW_BLOCK, x.block + 1};
+    return (operand){x.act + group, x.wide + group * QW_ACT_WIDE};
 }
 
 /* Layouts whose unit is one block. */
@@ -156,7 +155,7 @@ QW_SIMD_INLINE void one_simple(float *out, const uint8_t *panel, const qw_acts *
         const float *scale = (const float *)(const void *)(s.codes - c.t.header);
         acc = add_whole(acc, c, &s, (block_scales){scale, scale + 4, NULL, NULL});
         s.codes += qw_layout_unit_bytes(c.t);
-        s.x = next_operand(s.x);
+        s.x = next_operand(s.x, a->group);
     }
     qw_store(out, acc);
 }
@@ -174,7 +173,7 @@ QW_SIMD_INLINE void one_super(float *out, const uint8_t *panel, const qw_acts *a
     for (int32_t col = 0; col < a->cols; col += 8 * QW_BLOCK, panel += qw_layout_unit_bytes(c.t)) {
         unit_scales(rows, c.t, panel);
         QW_NO_UNROLL
-        for (int32_t b = 0; b < 8; b++, s.x = next_operand(s.x)) {
+        for (int32_t b = 0; b < 8; b++, s.x = next_operand(s.x, a->group)) {
             block_scales scales = {scale + 4 * b, min + 4 * b, sub + 8 * b, submin + 8 * b};
             s.codes = panel + c.t.header + b * c.t.bits * 16;
             acc = c.t.halves ? add_halves(acc, c, &s, scales) : add_whole(acc, c, &s, scales);

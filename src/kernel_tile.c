@@ -63,9 +63,9 @@ QW_SIMD_INLINE void unpack(qw_tile *tile, int32_t index, const uint8_t *panel, i
     const int32_t unit = qw_layout_unit_bytes(c.t);
     masks m = make_masks(c.t.bits);
 
-    tile->correction = c.t.offset == 8    ? offsetof(qw_act_block, minus8)
-                       : c.t.offset == 16 ? offsetof(qw_act_block, minus16)
-                                          : offsetof(qw_act_block, minus32);
+    tile->correction = c.t.offset == 8    ? offsetof(qw_act, minus8)
+                       : c.t.offset == 16 ? offsetof(qw_act, minus16)
+                                          : offsetof(qw_act, minus32);
     tile->shift = c.t.offset == 4 ? 3 : 0;
     panel += (size_t)(first / c.t.blocks) * (size_t)unit;
     for (int32_t b = 0; b < n; b += c.t.blocks, panel += unit) {
@@ -88,11 +88,17 @@ typedef struct sums {
     qw_v128 v[MOST_TOKENS][PANELS];
 } sums;
 
-/* The activations of some tokens: where the block's codes and what they have in common stand. */
+/* A group of tokens' activations of the block at hand. */
 typedef struct tokens {
-    const uint8_t *x[MOST_TOKENS];
-    const qw_act_block *block[MOST_TOKENS];
+    const qw_act *act;
+    const uint8_t *wide;
 } tokens;
+
+QW_SIMD_INLINE const uint8_t *operand_of(plan p, const tokens *x, int t)
+{
+    bool wide = p.c.kernel == QW_KERNEL_BASE || is_split(p.c);
+    return wide ? x->wide + t * QW_ACT_WIDE : (const uint8_t *)x->act[t].q;
+}
 
 QW_SIMD_INLINE qw_v128 multiply_add(plan p, qw_v128 sum, qw_v128 w, qw_v128 x)
 {
@@ -125,7 +131,8 @@ QW_SIMD_INLINE void run_group(sums *s, plan p, const int16_t *codes, const token
         for (int r = 0; r < PANELS; r++) w[r][j] = qw_load(codes + ((i + j) * PANELS + r) * 8);
         QW_UNROLL
         for (int t = 0; t < p.tokens; t++) {
-            qw_v128 at[2] = {qw_load32_splat(x->x[t] + 4 * i), qw_load32_splat(x->x[t] + 4 * i + 4)};
+            const uint8_t *q = operand_of(p, x, t);
+            qw_v128 at[2] = {qw_load32_splat(q + 4 * i), qw_load32_splat(q + 4 * i + 4)};
             QW_UNROLL
             for (int r = 0; r < PANELS; r++) s->v[t][r] = two_steps(p, s->v[t][r], w[r], at);
         }
@@ -133,25 +140,20 @@ QW_SIMD_INLINE void run_group(sums *s, plan p, const int16_t *codes, const token
 }
 
 #if QW_RELAXED
-/* Signed codes against the positive and the negative part of the activations: -w n = ~w n + n. */
 QW_SIMD_INLINE void run_signed(sums *s, plan p, const int16_t *codes, const tokens *x)
 {
-    qw_v128 ones = qw_i32x4_splat(-1);
-
     QW_NO_UNROLL
     for (int k = 0; k < 8; k++) {
-        qw_v128 w[PANELS], not [PANELS];
+        qw_v128 w[PANELS];
         QW_UNROLL
-        for (int r = 0; r < PANELS; r++) {
-            w[r] = qw_load(codes + (k * PANELS + r) * 8);
-            not [r] = qw_xor(w[r], ones);
-        }
+        for (int r = 0; r < PANELS; r++) w[r] = qw_load(codes + (k * PANELS + r) * 8);
         QW_UNROLL
         for (int t = 0; t < p.tokens; t++) {
-            qw_v128 plus = qw_load32_splat(x->x[t] + 8 * k), minus = qw_load32_splat(x->x[t] + 8 * k + 4);
+            const uint8_t *q = operand_of(p, x, t);
+            qw_v128 size = qw_load32_splat(q + 8 * k), minus = qw_load32_splat(q + 8 * k + 4);
             QW_UNROLL
             for (int r = 0; r < PANELS; r++)
-                s->v[t][r] = qw_i32x4_relaxed_dot_add(not [r], minus, qw_i32x4_relaxed_dot_add(w[r], plus, s->v[t][r]));
+                s->v[t][r] = qw_i32x4_relaxed_dot_add(qw_xor(w[r], minus), size, s->v[t][r]);
         }
     }
 }
@@ -159,18 +161,13 @@ QW_SIMD_INLINE void run_signed(sums *s, plan p, const int16_t *codes, const toke
 #define run_signed(s, p, codes, x) ((void)0)
 #endif
 
-QW_SIMD_INLINE bool is_split(plan p)
-{
-    return p.c.kernel == QW_KERNEL_DOT32 && p.c.t.bits == 8;
-}
-
 /* The sums that the result of a block, or of its half h, starts from. BASE took offsets away while unpacking, also 16
  * from 5 bits that have none. */
-QW_SIMD_INLINE qw_v128 start_of(plan p, const qw_tile *tile, const qw_act_block *x, int h)
+QW_SIMD_INLINE qw_v128 start_of(plan p, const qw_tile *tile, const qw_act *x, int h)
 {
     qw_v128 minus;
 
-    if (is_split(p)) return qw_load32_splat(&x->negatives);
+    if (is_split(p.c)) return qw_load32_splat(&x->negatives);
     if (p.c.kernel == QW_KERNEL_BASE && p.c.t.bits == 5 && p.c.t.has_min)
         return qw_i32x4_sub(qw_zero(), qw_load32_splat(&x->minus16));
     if (p.c.kernel == QW_KERNEL_BASE || p.c.t.has_min) return qw_zero();
@@ -186,11 +183,11 @@ QW_SIMD_INLINE void run_steps(sums *out, plan p, const qw_tile *tile, int32_t at
 
     QW_UNROLL
     for (int t = 0; t < p.tokens; t++) {
-        qw_v128 start = start_of(p, tile, x->block[t], h);
+        qw_v128 start = start_of(p, tile, x->act + t, h);
         QW_UNROLL
         for (int r = 0; r < PANELS; r++) out->v[t][r] = start;
     }
-    if (is_split(p)) {
+    if (is_split(p.c)) {
         run_signed(out, p, codes, x);
         return;
     }
@@ -217,7 +214,7 @@ QW_SIMD_INLINE void add_whole(sums *acc, plan p, const qw_tile *tile, int32_t at
     QW_UNROLL
     for (int t = 0; t < p.tokens; t++) QW_UNROLL
     for (int r = 0; r < PANELS; r++) {
-        const qw_act_block *b = x->block[t];
+        const qw_act *b = x->act + t;
         qw_v128 factor = qw_f32x4_mul(qw_load(tile->scale[at][r]), qw_load32_splat(&b->scale));
         qw_v128 y = qw_f32x4_add(acc->v[t][r], qw_f32x4_mul(qw_f32x4_convert_i32x4(s.v[t][r]), factor));
         if (p.c.t.has_min)
@@ -227,7 +224,7 @@ QW_SIMD_INLINE void add_whole(sums *acc, plan p, const qw_tile *tile, int32_t at
 }
 
 /* (float)(m0 * sum0 + m1 * sum1) * (dmin * xscale); the sums stand in b times -32. */
-QW_SIMD_INLINE qw_v128 minimum_of_halves(const qw_tile *tile, int32_t at, int r, const qw_act_block *b)
+QW_SIMD_INLINE qw_v128 minimum_of_halves(const qw_tile *tile, int32_t at, int r, const qw_act *b)
 {
     qw_v128 sum = qw_i32x4_add(qw_i32x4_mul(qw_load(tile->submin[at][0][r]), qw_load32_splat(&b->minus32[0])),
                                qw_i32x4_mul(qw_load(tile->submin[at][1][r]), qw_load32_splat(&b->minus32[1])));
@@ -246,7 +243,7 @@ QW_SIMD_INLINE void add_halves(sums *acc, plan p, const qw_tile *tile, int32_t a
     QW_UNROLL
     for (int t = 0; t < p.tokens; t++) QW_UNROLL
     for (int r = 0; r < PANELS; r++) {
-        const qw_act_block *b = x->block[t];
+        const qw_act *b = x->act + t;
         qw_v128 isum = qw_i32x4_add(qw_i32x4_mul(first.v[t][r], qw_load(tile->sub[at][0][r])),
                                     qw_i32x4_mul(second.v[t][r], qw_load(tile->sub[at][1][r])));
         qw_v128 factor = qw_f32x4_mul(qw_load(tile->scale[at][r]), qw_load32_splat(&b->scale));
@@ -258,27 +255,19 @@ QW_SIMD_INLINE void add_halves(sums *acc, plan p, const qw_tile *tile, int32_t a
 QW_SIMD_INLINE void multiply(const qw_tile_tokens *to, const qw_tile *tile, int32_t first, int32_t n, recipe c, int T)
 {
     plan p = make_plan(c, T);
-    const int32_t block_bytes = c.kernel == QW_KERNEL_BASE || is_split(p) ? 64 : 32;
-    const uint8_t *all = block_bytes == 64 ? (const uint8_t *)to->a->wide : (const uint8_t *)to->a->q;
-    tokens x;
+    const qw_acts *a = to->a;
+    size_t at = qw_act_index(a, to->token, first);
+    tokens x = {a->act + at, a->wide + at * QW_ACT_WIDE};
     sums s;
 
     QW_UNROLL
-    for (int t = 0; t < T; t++) {
-        size_t at = (size_t)(to->token + t) * (size_t)to->a->blocks + (size_t)first;
-        x.x[t] = all + at * (size_t)block_bytes;
-        x.block[t] = to->a->block + at;
-        QW_UNROLL
-        for (int r = 0; r < PANELS; r++) s.v[t][r] = qw_load(to->acc + (size_t)t * to->stride + r * 4);
-    }
+    for (int t = 0; t < T; t++) QW_UNROLL
+    for (int r = 0; r < PANELS; r++) s.v[t][r] = qw_load(to->acc + (size_t)t * to->stride + r * 4);
     for (int32_t i = 0; i < n; i++) {
         if (c.t.halves) add_halves(&s, p, tile, i, &x);
         else add_whole(&s, p, tile, i, &x);
-        QW_UNROLL
-        for (int t = 0; t < T; t++) {
-            x.x[t] += block_bytes;
-            x.block[t]++;
-        }
+        x.act += QW_ACT_GROUP;
+        x.wide += QW_ACT_GROUP * QW_ACT_WIDE;
     }
     QW_UNROLL
     for (int t = 0; t < T; t++) QW_UNROLL

@@ -24,30 +24,44 @@
  * DOT16 sums in int16 and is fast everywhere, DOT32 where the CPU has AVX-VNNI or sdot. */
 typedef enum qw_kernel { QW_KERNEL_BASE, QW_KERNEL_DOT16, QW_KERNEL_DOT32 } qw_kernel;
 
-/* What 32 activations have in common. */
-typedef struct qw_act_block {
+/* 32 activations of a token, and what they have in common: a cache line. */
+typedef struct qw_act {
+    int8_t q[32];
     float scale;
     float scaled_sum;        /* scale * sum */
     int32_t sum;             /* of q */
     int32_t minus8, minus16; /* -8 and -16 times the sum: what unsigned codes of 4 and 5 bits are off by */
     int32_t minus32[2];      /* -32 times the sums of the halves of 16: the same for 6 bits */
     int32_t negatives;       /* the sum of max(-q, 0) */
-} qw_act_block;
+} qw_act;
+
+enum { QW_ACT_GROUP = 4 };
 
 /* Activations of n rows, prepared for every layout that will meet them. Storage is planned once for a number of rows
- * and columns; all arrays are views of one block. Per 32 columns: scale = amax / 127, q = nearest even of x * (127 /
- * amax); a block with a value that is not finite gets a NaN scale, so that the fault reaches the logits; one whose
- * amax is below 2^-120 (127 / amax would be infinite, or nearly) counts as zeros. */
+ * and columns; all arrays are views of one block. Four rows go side by side: block b of all four, then block b + 1; a
+ * single row has no neighbours. Per 32 columns: scale = amax / 127, q = nearest even of x * (127 / amax); a block with
+ * a value that is not finite gets a NaN scale, so that the fault reaches the logits; one whose amax is below 2^-120
+ * (127 / amax would be infinite, or nearly) counts as zeros. */
 typedef struct qw_acts {
     int32_t n, cols, blocks; /* blocks = ceil(cols / 32), padded up to a multiple of 8 with zeros */
+    int32_t group;           /* rows side by side: 1 or QW_ACT_GROUP */
     const float *x;          /* [n][cols], borrowed: float layouts read it */
-    int8_t *q;               /* [n][blocks * 32] */
-    void *wide; /* of each 4 columns 8 bytes: int16 of columns 0, 2, 1, 3; for DOT32 bytes max(q, 0), then max(-q, 0) */
-    qw_act_block *block; /* [n][blocks] */
+    qw_act *act;             /* [ceil(n / group)][blocks][group] */
+    uint8_t *wide; /* the same, 64 bytes each; of 4 columns 8 bytes: int16 of columns 0, 2, 1, 3; for DOT32 |q| and a
+                    * mask of what is negative */
     void *storage;
     int32_t max_rows, max_cols;
     qw_kernel kernel;
 } qw_acts;
+
+enum { QW_ACT_WIDE = 64 };
+
+/* Where block `block` of a token stands in act, and 64 times that far in wide. */
+static inline size_t qw_act_index(const qw_acts *a, int32_t token, int32_t block)
+{
+    return ((size_t)(token / a->group) * (size_t)a->blocks + (size_t)block) * (size_t)a->group +
+           (size_t)(token % a->group);
+}
 
 /* Bytes that acts of that size take; init allocates them (errors: memory) and chooses the kernel that is safe to be
  * fast. */
@@ -73,7 +87,7 @@ typedef struct qw_product {
     const float *bias;
 } qw_product;
 
-/* All products in one parallel region. No memory beyond about 12 KB of each thread's stack. */
+/* All products in one parallel region. No memory beyond about 24 KB of each thread's stack. */
 void qw_matmul(qw_pool *pool, const qw_acts *a, const qw_product *products, int32_t n_products);
 
 /* The specification: the same result from plain scalar loops, one thread. For tests and the self-test. */

@@ -11,11 +11,11 @@ static int32_t dot(const int32_t *w, const int8_t *q, int32_t n)
     return sum;
 }
 
-static float add_block(float acc, qw_layout_traits t, const qw_row_block *w, const int8_t *q, const qw_act_block *x)
+static float add_block(float acc, qw_layout_traits t, const qw_row_block *w, const qw_act *x)
 {
-    int32_t sum[2] = {dot(w->q, q, 16), dot(w->q + 16, q + 16, 16)}, total[2] = {0, 0};
+    int32_t sum[2] = {dot(w->q, x->q, 16), dot(w->q + 16, x->q + 16, 16)}, total[2] = {0, 0};
 
-    for (int32_t i = 0; i < QW_BLOCK; i++) total[i / 16] += q[i];
+    for (int32_t i = 0; i < QW_BLOCK; i++) total[i / 16] += x->q[i];
     if (t.halves) {
         acc = acc + (float)(w->scale[0] * sum[0] + w->scale[1] * sum[1]) * (w->d * x->scale);
         return t.has_min ? acc + (float)(w->min[0] * total[0] + w->min[1] * total[1]) * (w->dmin * x->scale) : acc;
@@ -32,9 +32,8 @@ static float integer_row(const qw_acts *a, const qw_mat *m, int32_t row, int32_t
     float acc = 0;
 
     for (int32_t b = 0; b < (m->cols + QW_BLOCK - 1) / QW_BLOCK; b++) {
-        size_t at = (size_t)token * (size_t)a->blocks + (size_t)b;
         qw_panel_block(&w, m->layout, panel, b, row % QW_PANEL_ROWS);
-        acc = add_block(acc, qw_layout_traits_of(m->layout), &w, a->q + at * QW_BLOCK, a->block + at);
+        acc = add_block(acc, qw_layout_traits_of(m->layout), &w, a->act + qw_act_index(a, token, b));
     }
     return acc;
 }

@@ -1,5 +1,6 @@
-/* Multiply-adds per second of each weight layout's kernels: one token from memory, one from cache, and a tile of tokens.
- * And what a parallel region that does nothing costs. usage: kernels THREADS */
+/* Multiply-adds per second of each weight layout's kernels: one token from memory, one from cache, eight rows of a batch
+ * from memory, and a tile of tokens. And what a parallel region that does nothing costs. usage: kernels THREADS
+ * [LAYOUT] */
 #include "alloc.h"
 #include "kernel.h"
 #include "matmul.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLS = 1024, MANY_ROWS = 131072, FEW_ROWS = 512, TOKENS = 64 };
+enum { COLS = 1024, MANY_ROWS = 131072, FEW_ROWS = 512, BATCH = 8, TOKENS = 64 };
 
 typedef struct bench {
     qw_pool *pool;
@@ -55,16 +56,18 @@ static void measure(bench *b, qw_layout layout, const char *kernel)
 {
     size_t bytes = qw_mat_bytes(layout, MANY_ROWS, COLS);
     qw_mat many = {layout, MANY_ROWS, COLS, qw_alloc_aligned(1, bytes)}, few = {layout, FEW_ROWS, COLS, many.data};
-    double macs = (double)MANY_ROWS * COLS, memory, cache, tile;
+    double macs = (double)MANY_ROWS * COLS, memory, cache, batch, tile;
 
     memset(many.data, 0x11, bytes);
     memory = seconds_of(b, &many, 1, 1);
     cache = seconds_of(b, &few, 1, 400);
+    batch = seconds_of(b, &many, BATCH, 1);
     tile = seconds_of(b, &few, TOKENS, 20);
-    printf("{\"layout\":\"%s\",\"kernel\":\"%s\",\"threads\":%d,\"memory\":%.1f,\"gb\":%.1f,\"cache\":%.1f,\"tile\":%."
-           "1f}\n",
+    printf("{\"layout\":\"%s\",\"kernel\":\"%s\",\"threads\":%d,\"memory\":%.1f,\"gb\":%.1f,\"cache\":%.1f,\"batch8\":%"
+           ".1f,\"tile\":%.1f}\n",
            qw_layout_name(layout), kernel, qw_pool_threads(b->pool), macs / memory / 1e9, (double)bytes / memory / 1e9,
-           (double)FEW_ROWS * COLS / cache / 1e9, (double)FEW_ROWS * COLS * TOKENS / tile / 1e9);
+           (double)FEW_ROWS * COLS / cache / 1e9, macs * BATCH / batch / 1e9,
+           (double)FEW_ROWS * COLS * TOKENS / tile / 1e9);
     qw_free(many.data);
 }
 

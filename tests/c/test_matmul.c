@@ -209,8 +209,8 @@ static void test_specification_is_near_the_exact_product(void)
             for (int32_t r = 0; r < 5; r++) {
                 double sum = (double)t.bias[r], size = fabs(sum);
                 for (int32_t j = 0; j < 512; j++) {
-                    double x = integer ? (double)a.q[n * 512 + j] * (double)a.block[n * 16 + j / 32].scale
-                                       : (double)x_storage[n * 512 + j];
+                    const qw_act *act = &a.act[qw_act_index(&a, n, j / 32)];
+                    double x = integer ? (double)act->q[j % 32] * (double)act->scale : (double)x_storage[n * 512 + j];
                     sum += x * (double)t.weights[r * 512 + j];
                     size += fabs(x * (double)t.weights[r * 512 + j]);
                 }
@@ -234,25 +234,25 @@ static void test_activations_are_quantised_as_defined(void)
     CHECK_EQ(a.blocks, 16);
     for (int r = 0; r < 3; r++)
         for (int b = 0; b < 16; b++) {
-            const qw_act_block *block = &a.block[r * 16 + b];
+            const qw_act *act = &a.act[qw_act_index(&a, r, b)];
             float amax = 0;
             int32_t sums[2] = {0, 0}, negatives = 0;
             for (int j = b * 32; j < b * 32 + 32 && j < 300; j++) amax = fmaxf(amax, fabsf(x[r * 300 + j]));
             for (int j = 0; j < 32; j++) {
-                int q = a.q[(r * 16 + b) * 32 + j], col = b * 32 + j;
+                int q = act->q[j], col = b * 32 + j;
                 float value = col < 300 && amax > 0 ? rintf(x[r * 300 + col] * (127.0f / amax)) : 0;
                 wrong += q != (int)value;
                 sums[j / 16] += q;
                 negatives += q < 0 ? -q : 0;
             }
-            CHECK_NEAR(block->scale, amax / 127.0f, 0);
-            CHECK_EQ(block->sum, sums[0] + sums[1]);
-            CHECK_EQ(block->negatives, negatives);
-            CHECK_EQ(block->minus32[0], -32 * sums[0]);
-            CHECK_EQ(block->minus8, -8 * (sums[0] + sums[1]));
-            CHECK_EQ(block->minus16, -16 * (sums[0] + sums[1]));
-            CHECK_EQ(block->minus32[1], -32 * sums[1]);
-            CHECK_NEAR(block->scaled_sum, block->scale * (float)(sums[0] + sums[1]), 0);
+            CHECK_NEAR(act->scale, amax / 127.0f, 0);
+            CHECK_EQ(act->sum, sums[0] + sums[1]);
+            CHECK_EQ(act->negatives, negatives);
+            CHECK_EQ(act->minus32[0], -32 * sums[0]);
+            CHECK_EQ(act->minus8, -8 * (sums[0] + sums[1]));
+            CHECK_EQ(act->minus16, -16 * (sums[0] + sums[1]));
+            CHECK_EQ(act->minus32[1], -32 * sums[1]);
+            CHECK_NEAR(act->scaled_sum, act->scale * (float)(sums[0] + sums[1]), 0);
         }
     CHECK_EQ(wrong, 0);
     qw_acts_free(&a);
@@ -351,7 +351,7 @@ static void test_storage_is_planned_and_refusals_are_reported(void)
     qw_error err;
 
     CHECK_EQ(qw_acts_bytes(0, 100), 0);
-    CHECK(qw_acts_bytes(2, 256) <= 2 * 256 * 4);
+    CHECK(qw_acts_bytes(QW_ACT_GROUP, 256) <= QW_ACT_GROUP * 256 * 4);
 #ifdef QW_TEST_ALLOC
     qw_alloc_test_fail(0);
     CHECK_EQ(qw_acts_init(&a, 4, 64, &err), QW_ERR_MEMORY);
