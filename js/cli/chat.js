@@ -1,7 +1,7 @@
 /** `chat`: a conversation, one message a line. */
 import readline from 'node:readline';
-import { LOAD_HELP, MODEL_HELP, RUN, SETTINGS, SETTINGS_HELP, parseOptions, pick } from './options.js';
-import { Interrupt, statistics, streamAnswer, withEngine } from './session.js';
+import { CHAT, CHAT_HELP, LOAD_HELP, MODEL_HELP, RUN, SETTINGS, SETTINGS_HELP, parseOptions, pick } from './options.js';
+import { Interrupt, further, jsonLine, statistics, streamAnswer, withEngine } from './session.js';
 
 export const summary = 'talk with an instruct model';
 
@@ -12,12 +12,12 @@ the end of the input (Ctrl-D) ends the conversation.
 
   --system TEXT            the system message
   --prompt TEXT            a message instead of stdin; several times for several turns
-  --json                   one JSON object a turn: role, content, finish_reason, usage, timings, seed
+  --json                   one JSON object a turn: role, content, sequences, usage, timings, seed, ...
   --stats                  tokens per second, on stderr
 
 ${MODEL_HELP}
 ${LOAD_HELP}
-${SETTINGS_HELP}`;
+${SETTINGS_HELP}${CHAT_HELP}`;
 
 /**
  * Lines as they are typed, with a prompt where a person types them.
@@ -47,15 +47,15 @@ async function* typedLines(interrupt) {
  * @returns {Promise<string | null>} What the model said; null where it was stopped before it said anything.
  */
 async function answer(engine, messages, values, interrupt) {
-  const { result } = await streamAnswer(
-    engine.chat(messages, pick(values, SETTINGS)),
+  const { result, chunks } = await streamAnswer(
+    engine.chat(messages, pick(values, SETTINGS, CHAT)),
     (text) => !values.json && process.stdout.write(text),
     interrupt,
   );
-  const { sequences, usage, timings, seed, notes } = result;
+  const { sequences, notes } = result;
   const [{ text: content, finish_reason }] = sequences;
-  const turn = { role: 'assistant', content, finish_reason, usage, timings, seed, notes };
-  process.stdout.write(values.json ? `${JSON.stringify(turn)}\n` : '\n');
+  const turn = { role: 'assistant', content, finish_reason, ...result, chunks };
+  process.stdout.write(values.json ? jsonLine(turn) : `\n${further(sequences)}`);
   if (!values.json) for (const note of notes) process.stderr.write(`note: ${note}\n`);
   if (values.stats) process.stderr.write(`${statistics(result)}\n`);
   return content || null;
@@ -63,7 +63,7 @@ async function answer(engine, messages, values, interrupt) {
 
 /** @param {string[]} args */
 export async function run(args) {
-  const { values } = parseOptions(args, { ...RUN, prompt: 'strings', system: 'text' });
+  const { values } = parseOptions(args, { ...RUN, ...CHAT, prompt: 'strings', system: 'text' });
   const interrupt = new Interrupt();
   return withEngine(values, interrupt, async (engine) => {
     if (engine.info.chatTemplate === null)

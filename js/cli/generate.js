@@ -1,6 +1,15 @@
 /** `generate`: continues a text, or a batch of them. */
 import { LOAD_HELP, MODEL_HELP, RUN, SETTINGS, SETTINGS_HELP, parseOptions, pick } from './options.js';
-import { INTERRUPTED, Interrupt, promptsOrStdin, statistics, streamAnswer, withEngine } from './session.js';
+import {
+  INTERRUPTED,
+  Interrupt,
+  further,
+  jsonLine,
+  promptsOrStdin,
+  statistics,
+  streamAnswer,
+  withEngine,
+} from './session.js';
 
 export const summary = 'continue a text';
 
@@ -9,7 +18,7 @@ export const help = `Usage: qwen2-wasm generate [--model FILE] --prompt TEXT [op
 Continues the text as it is, without a chat template, and writes what follows to stdout as it comes.
 
   --prompt TEXT            the text; several times for a batch; without it, all of stdin
-  --json                   one JSON object at the end: sequences, usage, timings, seed, ...
+  --json                   one JSON object at the end: sequences, usage, timings, seed, ...; with --logprobs, chunks
   --stats                  tokens per second, on stderr
 
 ${MODEL_HELP}
@@ -26,13 +35,13 @@ export async function run(args) {
   const interrupt = new Interrupt();
 
   return withEngine(values, interrupt, async (engine) => {
-    const { result, stopped } = await streamAnswer(
+    const { result, chunks, stopped } = await streamAnswer(
       engine.generate(prompt, settings),
       (text) => streams && process.stdout.write(text),
       interrupt,
     );
-    if (values.json) process.stdout.write(`${JSON.stringify(result)}\n`);
-    else if (streams) process.stdout.write('\n');
+    if (values.json) process.stdout.write(jsonLine({ ...result, chunks }));
+    else if (streams) process.stdout.write(`\n${further(result.sequences)}`);
     else process.stdout.write(result.sequences.map((row) => `[${row.index}]${row.text}\n`).join(''));
     if (!values.json) for (const note of result.notes) process.stderr.write(`note: ${note}\n`);
     if (values.stats) process.stderr.write(`${statistics(result)}\n`);

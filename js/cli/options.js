@@ -5,6 +5,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { GROUPS, SETTINGS as ALL } from '../settings.js';
 
 /** The command line itself is wrong: exit code 2. */
 export class UsageError extends Error {}
@@ -28,42 +29,31 @@ export const LOAD = {
   quantize: 'text',
 };
 
-/** @type {Kinds} */
-export const SETTINGS = {
-  max_new_tokens: 'number',
-  max_length: 'number',
-  min_length: 'number',
-  min_new_tokens: 'number',
-  remove_invalid_values: 'boolean',
-  renormalize_logits: 'boolean',
-  do_sample: 'boolean',
-  temperature: 'number',
-  top_k: 'number',
-  top_p: 'number',
-  min_p: 'number',
-  typical_p: 'number',
-  epsilon_cutoff: 'number',
-  eta_cutoff: 'number',
-  repetition_penalty: 'number',
-  presence_penalty: 'number',
-  frequency_penalty: 'number',
-  no_repeat_ngram_size: 'number',
-  bad_words_ids: 'json',
-  sequence_bias: 'json',
-  logit_bias: 'json',
-  suppress_tokens: 'json',
-  begin_suppress_tokens: 'json',
-  forced_eos_token_id: 'json',
-  exponential_decay_length_penalty: 'json',
-  eos_token_id: 'json',
-  pad_token_id: 'number',
-  stop_strings: 'strings',
-  max_time: 'number',
-  num_return_sequences: 'number',
-  seed: 'number',
-  rng_state: 'text',
-  skip_special_tokens: 'boolean',
+/** @type {Record<import('../settings.js').SettingKind, Kind>} */
+const KINDS = {
+  integer: 'number',
+  number: 'number',
+  boolean: 'boolean',
+  ids: 'json',
+  json: 'json',
+  text: 'text',
+  strings: 'strings',
+  choice: 'text',
 };
+
+/** @param {(setting: import('../settings.js').Setting) => boolean} which */
+const settingKinds = (which) =>
+  Object.fromEntries(
+    Object.entries(ALL)
+      .filter(([, setting]) => which(setting))
+      .map(([name, { kind }]) => [name, KINDS[kind]]),
+  );
+
+/** @type {Kinds} */
+export const SETTINGS = settingKinds(({ group }) => group !== 'chat');
+
+/** @type {Kinds} Of conversations. */
+export const CHAT = settingKinds(({ group }) => group === 'chat');
 
 /** @type {Kinds} What every command that runs a model knows. */
 export const RUN = { ...MODEL, ...LOAD, ...SETTINGS, json: 'flag', stats: 'flag' };
@@ -181,4 +171,23 @@ export const MODEL_HELP = `Model:
   --sha256 HASH            what the file must have
 `;
 export const LOAD_HELP = nameList('Loading, by the names of the API:', LOAD);
-export const SETTINGS_HELP = `${nameList('Settings, by the names of the API:', SETTINGS)}  Lists are JSON: --suppress_tokens "[1, 2]"; --stop_strings may be given several times.\n`;
+
+/**
+ * A line for each setting of the groups.
+ * @param {import('../settings.js').SettingGroup[]} groups
+ */
+const settingsList = (groups) =>
+  groups
+    .flatMap((group) => [
+      `  ${GROUPS[group]}`,
+      ...Object.entries(ALL)
+        .filter(([, setting]) => setting.group === group)
+        .map(([name, { hint }]) => `    --${name.padEnd(34)}${hint}`),
+    ])
+    .join('\n');
+
+export const SETTINGS_HELP = `Settings, by the names of the API:
+${settingsList(['length', 'choice', 'scores', 'end', 'run'])}
+  Lists are JSON: --suppress_tokens "[1, 2]"; --stop_strings may be given several times.
+`;
+export const CHAT_HELP = `${settingsList(['chat'])}\n`;

@@ -81,14 +81,17 @@ export async function withEngine(values, interrupt, task) {
 }
 
 /**
- * Runs a generation to its end, or until Ctrl-C: then its result is what there is.
+ * Runs a generation to its end, or until Ctrl-C: then its result is what there is. Where log-probabilities were asked for,
+ * which come with the chunks, those are kept.
  * @param {import('../node.js').Generation} generation
- * @param {(text: string) => void} onText
+ * @param {(text: string) => void} onText Text of the first sequence.
  * @param {Interrupt} interrupt
- * @returns {Promise<{ result: import('../node.js').Result, stopped: boolean }>}
+ * @returns {Promise<{ result: import('../node.js').Result, chunks?: import('../node.js').Chunk[], stopped: boolean }>}
  */
 export async function streamAnswer(generation, onText, interrupt) {
   const chunks = generation[Symbol.asyncIterator]();
+  /** @type {import('../node.js').Chunk[]} */
+  const kept = [];
   let stopped = false;
   const stop = () => {
     stopped = true;
@@ -97,11 +100,29 @@ export async function streamAnswer(generation, onText, interrupt) {
   return interrupt.during(stop, async () => {
     for (;;) {
       const { done, value } = await chunks.next();
-      if (done) return { result: await generation.result, stopped };
-      onText(value.text);
+      if (done) break;
+      if (value.logprobs) kept.push(value);
+      if (value.index === 0) onText(value.text);
     }
+    return { result: await generation.result, ...(kept.length ? { chunks: kept } : {}), stopped };
   });
 }
+
+/**
+ * A line of JSON; what it has no number for (the log-probability of a barred token) is "-inf".
+ * @param {object} value
+ */
+export const jsonLine = (value) => `${JSON.stringify(value, (_, one) => (one === -Infinity ? '-inf' : one))}\n`;
+
+/**
+ * Sequences after the first, each on a line of its own.
+ * @param {import('../node.js').Sequence[]} sequences
+ */
+export const further = (sequences) =>
+  sequences
+    .slice(1)
+    .map((row) => `[${row.index}]${row.text}\n`)
+    .join('');
 
 /** @param {import('../node.js').Result} result */
 export function statistics({ usage, timings, sequences, seed }) {

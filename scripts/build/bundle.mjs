@@ -7,6 +7,7 @@ import { at, say } from '../lib/run.mjs';
 /** file: what a page or Node loads; source: where it is written; classic: a script, not a module. */
 const ENTRIES = [
   { file: 'index.js', source: 'js/index.js' },
+  { file: 'settings.js', source: 'js/settings.js' },
   { file: 'worker.js', source: 'js/worker.js', classic: true },
   { file: 'isolation-sw.js', source: 'web/isolation-sw.js', classic: true },
   { file: 'node.js', source: 'js/node.js', node: true },
