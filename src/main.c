@@ -3,21 +3,26 @@
  * GenerationSettings; they go to the library as the same JSON that a page sends, and are checked there. */
 #include "file_source.h"
 #include "json.h"
+#include "setkeys.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, PROMPT_CHUNK = 64 };
 
 typedef struct cli {
     const char *model, *prompt;
-    bool json, parse_special;
-    qw_buf load; /* JSON objects, without the closing brace until cli_parse has ended */
+    bool json, parse_special, has_seed, wants_chunks;
+    double max_time; /* seconds; < 0: not given */
+    qw_buf load;     /* JSON objects, without the closing brace until cli_parse has ended */
     qw_buf settings;
-    qw_buf stops; /* stop.h's packed form */
-    qw_buf text;  /* the prompt */
+    qw_buf stops;                /* stop.h's packed form */
+    qw_buf text;                 /* the prompt */
+    qw_buf chunks;               /* JSON items of all steps, where wants_chunks */
+    double started, read, ended; /* seconds: of the run, of its last prompt token, of its end */
 } cli;
 
 static const char usage_text[] =
@@ -25,9 +30,34 @@ static const char usage_text[] =
     "       qwen2 tokenize --model FILE|FOLDER [--prompt TEXT] [--json] [--parse_special false]\n"
     "Without --prompt the text is read from standard input; it is taken as it is, without a chat template.\n"
     "  options:  --threads N  --contextLength N  --maxRows N  --kvType f32|f16|q8_0  --quantize none|q8_0|q4_0\n"
-    "  settings: the names of generation_config.json, as --max_new_tokens 64 --do_sample true --temperature 0.7 --seed "
-    "1\n"
-    "            --eos_token_id '[1, 2]' --stop_strings TEXT (may be given several times)\n";
+    "  settings, by the names of generation_config.json; lists are JSON, as --eos_token_id '[1, 2]':\n";
+
+static void print_usage(FILE *to)
+{
+    fputs(usage_text, to);
+    fputs("    --stop_strings TEXT (may be given several times)\n", to);
+    for (int key = 0; key < QW_KEY_CUSTOM_PROCESSOR; key++)
+        fprintf(to, "    --%s\n", qw_setkey_name((qw_setkey_id)key));
+    fputs("  --json prints the result; with --logprobs N the chunks too, which hold the log-probabilities.\n", to);
+}
+
+static double now(void)
+{
+    struct timespec t;
+
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static uint32_t random_seed(void)
+{
+    uint32_t seed = (uint32_t)(int64_t)(1e6 * now());
+    FILE *source = fopen("/dev/urandom", "rb");
+
+    if (source && fread(&seed, sizeof seed, 1, source) != 1) seed ^= 0x9e3779b9u;
+    if (source) fclose(source);
+    return seed;
+}
 
 static bool is_load_option(const char *key)
 {
@@ -83,6 +113,9 @@ static qw_status add_option(cli *c, const char *key, const char *value, qw_error
         return QW_OK;
     }
     if (strcmp(key, "stop_strings") == 0) return add_stop(&c->stops, value, err);
+    if (strcmp(key, "seed") == 0 || strcmp(key, "rng_state") == 0) c->has_seed = true;
+    if (strcmp(key, "logprobs") == 0) c->wants_chunks = true;
+    if (strcmp(key, "max_time") == 0) c->max_time = strtod(value, NULL);
     return add_setting(is_load_option(key) ? &c->load : &c->settings, key, value, err);
 }
 
@@ -102,6 +135,8 @@ static qw_status cli_parse(cli *c, int argc, char **argv, qw_error *err)
         if (++i == argc) return qw_fail(err, QW_ERR_USAGE, "--%s: a value must follow", key);
         QW_TRY(add_option(c, key, argv[i], err));
     }
+    if (!c->has_seed)
+        QW_TRY(qw_buf_printf(&c->settings, err, "%s\"seed\": %u", c->settings.n > 1 ? ", " : "", random_seed()));
     QW_TRY(qw_buf_append(&c->load, "}", 1, err));
     QW_TRY(qw_buf_append(&c->settings, "}", 1, err));
     if (!c->model) return qw_fail(err, QW_ERR_USAGE, "--model FILE|FOLDER is missing");
@@ -159,19 +194,65 @@ static qw_status tokenize_prompt(qw_engine *e, const cli *c, qw_ids *ids, qw_err
     return qw_ids_append(ids, borrowed, n, err);
 }
 
-/* Prints the text of row 0 that the last step released. */
-static qw_status print_chunks(qw_engine *e, qw_error *err)
+/* What the model's file says of the settings that are the caller's to carry out: stop_strings and max_time. */
+static qw_status take_file_defaults(qw_engine *e, cli *c, qw_error *err)
+{
+    qw_json *info = NULL;
+    const qw_json *config, *stops;
+    qw_text json;
+    qw_status status = QW_OK;
+
+    QW_TRY(qw_engine_info(e, &json, err));
+    QW_TRY(qw_json_parse(&info, json, "info", err));
+    config = qw_json_get(info, "generationConfig");
+    stops = c->stops.n ? NULL : qw_json_get(config, "stop_strings");
+    if (qw_json_kind_of(stops) == QW_JSON_STRING) status = add_stop(&c->stops, qw_json_string(stops), err);
+    else
+        for (const qw_json *one = qw_json_first(stops); one && !status; one = qw_json_next(one))
+            status = add_stop(&c->stops, qw_json_string(one), err);
+    if (c->max_time < 0 && qw_json_get(config, "max_time"))
+        c->max_time = qw_json_number(qw_json_get(config, "max_time"));
+    qw_json_free(info);
+    return status;
+}
+
+static size_t find(qw_text in, const char *what)
+{
+    size_t n = strlen(what), at = 0;
+
+    while (at + n <= in.n && memcmp(in.bytes + at, what, n) != 0) at++;
+    return at;
+}
+
+/* The items of the events' "chunks", as they stand: a quote inside a JSON text has a backslash, so these are the ends. */
+static qw_status keep_chunks(cli *c, qw_text events, qw_error *err)
+{
+    static const char head[] = "\"chunks\":[", tail[] = "],\"finished\":[";
+    size_t from = find(events, head) + sizeof head - 1, to = find(events, tail);
+
+    QW_TRY(qw_buf_append(&c->chunks, ",", c->chunks.n ? 1 : 0, err));
+    return qw_buf_append(&c->chunks, events.bytes + from, to - from, err);
+}
+
+/* Keeps the events' chunks as they are written, and prints the text of row 0; *any: there were chunks. */
+static qw_status take_events(qw_engine *e, cli *c, bool *any, qw_error *err)
 {
     qw_json *events = NULL;
+    const qw_json *chunks;
     qw_text json;
+    qw_status status = QW_OK;
 
     QW_TRY(qw_job_events(e, &json, err));
     QW_TRY(qw_json_parse(&events, json, "events", err));
-    for (const qw_json *chunk = qw_json_first(qw_json_get(events, "chunks")); chunk; chunk = qw_json_next(chunk))
+    if (strcmp(qw_json_string(qw_json_get(events, "phase")), "prefill") == 0) c->read = now();
+    chunks = qw_json_get(events, "chunks");
+    *any = qw_json_size(chunks) > 0;
+    for (const qw_json *chunk = qw_json_first(chunks); chunk && !c->json; chunk = qw_json_next(chunk))
         if (qw_json_number(qw_json_get(chunk, "index")) == 0) fputs(qw_json_string(qw_json_get(chunk, "text")), stdout);
+    if (*any && c->wants_chunks) status = keep_chunks(c, json, err);
     qw_json_free(events);
     fflush(stdout);
-    return QW_OK;
+    return status;
 }
 
 /* Rows after the first (num_return_sequences) are printed when all is done, each after a line of dashes. */
@@ -182,7 +263,10 @@ static qw_status print_result(qw_engine *e, const cli *c, qw_error *err)
 
     QW_TRY(qw_job_result(e, &json, err));
     if (c->json) {
-        printf("%.*s\n", (int)json.n, json.bytes);
+        printf("%.*s,\"timings\":{\"queue\":0,\"prefill\":%.3f,\"decode\":%.3f}", (int)json.n - 1, json.bytes,
+               1e3 * (c->read - c->started), 1e3 * (c->ended - c->read));
+        if (c->wants_chunks) printf(",\"chunks\":[%.*s]", (int)c->chunks.n, c->chunks.n ? c->chunks.bytes : "");
+        printf("}\n");
         return QW_OK;
     }
     QW_TRY(qw_json_parse(&result, json, "result", err));
@@ -195,17 +279,25 @@ static qw_status print_result(qw_engine *e, const cli *c, qw_error *err)
     return QW_OK;
 }
 
-static qw_status run_generate(qw_engine *e, const cli *c, const qw_ids *ids, qw_error *err)
+static qw_status run_generate(qw_engine *e, cli *c, const qw_ids *ids, qw_error *err)
 {
     int32_t length = (int32_t)ids->n;
     qw_prompts prompts = {ids->v, &length, 1};
     qw_step_result result = QW_STEP_MORE;
+    bool any = false;
 
+    QW_TRY(take_file_defaults(e, c, err));
     QW_TRY(qw_generate_begin(e, &prompts, text_of(&c->settings), text_of(&c->stops), 0, err));
+    c->started = c->read = now();
     while (result != QW_STEP_DONE) {
         QW_TRY(qw_step(e, PROMPT_CHUNK, &result, err));
-        if (!c->json) QW_TRY(print_chunks(e, err));
+        QW_TRY(take_events(e, c, &any, err));
+        if (result == QW_STEP_DONE || !any || c->max_time < 0 || now() - c->started <= c->max_time) continue;
+        QW_TRY(qw_job_end_row(e, -1, "time", err));
+        QW_TRY(take_events(e, c, &any, err));
+        break;
     }
+    c->ended = now();
     return print_result(e, c, err);
 }
 
@@ -249,12 +341,12 @@ static qw_status run(cli *c, int argc, char **argv, qw_error *err)
 
 int main(int argc, char **argv)
 {
-    cli c = {.parse_special = true};
+    cli c = {.parse_special = true, .max_time = -1};
     qw_error err = {0};
     qw_status status;
 
     if (argc < 2 || strcmp(argv[1], "--help") == 0) {
-        fputs(usage_text, argc < 2 ? stderr : stdout);
+        print_usage(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : EXIT_SUCCESS;
     }
     status = run(&c, argc, argv, &err);
@@ -263,6 +355,7 @@ int main(int argc, char **argv)
     qw_buf_free(&c.settings);
     qw_buf_free(&c.stops);
     qw_buf_free(&c.text);
+    qw_buf_free(&c.chunks);
     if (!status) return EXIT_SUCCESS;
     return status == QW_ERR_USAGE ? EXIT_USAGE : EXIT_FAILED;
 }
