@@ -126,11 +126,7 @@ export class Conversation {
 
   #submit() {
     if (this.#running || !this.#engine) return;
-    const wrong = this.#settings.invalid;
-    if (wrong) {
-      byId('settings', HTMLDetailsElement).open = true;
-      wrong.reportValidity();
-    } else if (!prompt.value.trim()) {
+    if (!prompt.value.trim()) {
       hint.textContent = 'Write something first.';
       this.#announcer.say(hint.textContent);
       prompt.focus();
@@ -152,9 +148,10 @@ export class Conversation {
     const history = this.#messages;
     prompt.value = '';
     log.append(mine, answer.element);
-    this.#run(answer, (options) => engine.chat(messages, options)).then((said) => {
+    this.#run(answer, true, (options) => engine.chat(messages, options)).then((said) => {
       if (said !== null) history.push(user, { role: 'assistant', content: said });
       else if (!prompt.value) prompt.value = text;
+      if (!answer.element.isConnected) mine.remove();
     });
   }
 
@@ -166,21 +163,23 @@ export class Conversation {
     const engine = /** @type {Engine} */ (this.#engine);
     const target = entry ?? new Entry(this.#name, text);
     log.append(target.element);
-    this.#run(target, (options) => engine.generate(text, options)).then((more) => {
-      if (more === null || this.#engine !== engine) return;
+    this.#run(target, false, (options) => engine.generate(text, options)).then((more) => {
+      if ((more === null && !entry) || this.#engine !== engine) return;
       target.offer('Go on from here', () => {
-        if (!this.#running && this.#engine === engine) this.#continue(text + more, target);
+        if (!this.#running && this.#engine === engine) this.#continue(text + (more ?? ''), target);
       });
     });
   }
 
   /**
-   * Shows one generation in an entry. Resolves to its text, or to null where there is none.
+   * Shows one generation in an entry. Resolves to its (first) text, or to null where there is none.
    * @param {Entry} entry
+   * @param {boolean} chat
    * @param {(options: object) => Generation} begin
    */
-  #run(entry, begin) {
-    const run = { tokens: 0, text: '', first: 0 };
+  #run(entry, chat, begin) {
+    /** @type {{ tokens: number, text: string, first: number, logprobs: import('../js/index.js').Chunk[] }} */
+    const run = { tokens: 0, text: '', first: 0, logprobs: [] };
     /** @type {AsyncIterator<import('../js/index.js').Chunk> | null} */
     let chunks = null;
     const showRate = () => {
@@ -191,23 +190,28 @@ export class Conversation {
       if (!run.tokens && total) rate.textContent = `Reading: ${loaded} of ${total} tokens`;
     };
     const work = async () => {
-      const generation = begin({ ...this.#settings.read(), onProgress });
+      const generation = begin({ ...this.#settings.read(chat), onProgress });
+      entry.begin();
       chunks = generation[Symbol.asyncIterator]();
       for (;;) {
         const { done, value } = await chunks.next();
         if (done) break;
         run.first ||= performance.now();
         run.tokens += value.token_ids.length;
+        if (value.logprobs) run.logprobs.push(value);
+        entry.add(value.index, value.text, showRate);
+        if (value.index > 0) continue;
         run.text += value.text;
-        entry.add(value.text, showRate);
         this.#announcer.stream(value.text);
       }
-      entry.finish(summary(await generation.result));
+      const result = await generation.result;
+      entry.finish(summary(result), resultDetails(result, run.logprobs));
     };
     const done = work()
       .catch((error) => {
-        entry.fail(error.message);
         this.#announcer.say(error.message);
+        if (run.tokens === 0 && this.#settings.blame(error)) return entry.withdraw();
+        entry.fail(error.message);
         this.#probe(error);
       })
       .finally(() => {
@@ -253,17 +257,61 @@ function summary({ sequences, usage, timings, seed, notes }) {
   parts.push(
     `prompt of ${prompt}${known ? ` (${known} known already)` : ''} in ${(timings.prefill / 1000).toFixed(2)} s`,
   );
-  parts.push(ENDINGS[sequences[0].finish_reason], `seed ${seed}`);
+  parts.push(...new Set(sequences.map((row) => ENDINGS[row.finish_reason])), `seed ${seed}`);
   return [parts.join(' · '), ...notes].join('\n');
 }
 
-/** One answer, or one text with its continuation. */
+/**
+ * All of a result, in words that can be copied; written when someone looks.
+ * @param {Result} result
+ * @param {import('../js/index.js').Chunk[]} chunks Those with log-probabilities.
+ */
+function resultDetails(result, chunks) {
+  const details = make('details', 'result', make('summary', '', 'Result'));
+  const write = () => {
+    const lines = Object.entries(result).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+    const all = make('pre', '', lines.join('\n'));
+    all.tabIndex = 0;
+    details.append(...(chunks.length ? [logprobsTable(chunks)] : []), all);
+  };
+  details.addEventListener('toggle', write, { once: true });
+  return details;
+}
+
+/** @param {import('../js/index.js').Chunk[]} chunks */
+function logprobsTable(chunks) {
+  const heads = ['row', 'text', 'token', 'raw', 'processed', 'likeliest, raw', 'likeliest, processed'];
+  const list = (/** @type {Array<[number, number]>} */ top) =>
+    top.map(([id, logprob]) => `${id} ${logprob.toFixed(3)}`).join(', ');
+  const rows = chunks.flatMap(({ index, text, logprobs = [] }) =>
+    logprobs.map((one) => [
+      String(index),
+      JSON.stringify(text),
+      String(one.token_id),
+      one.raw.toFixed(3),
+      one.processed.toFixed(3),
+      list(one.top_raw),
+      list(one.top_processed),
+    ]),
+  );
+  const head = make('tr', '', ...heads.map((text) => make('th', '', text)));
+  const body = rows.map((cells) => make('tr', '', ...cells.map((text) => make('td', '', text))));
+  const caption = make('caption', '', 'Log-probabilities');
+  const table = make('table', '', caption, make('thead', '', head), make('tbody', '', ...body));
+  const frame = make('div', 'scroll', table);
+  frame.tabIndex = 0;
+  return frame;
+}
+
+/** One answer, or one text with its continuation; where several sequences were asked for, all of them. */
 class Entry {
   #text = make('div', 'text');
-  #streamed = document.createTextNode('');
+  /** @type {{ node: Text, pending: string }[]} By sequence. */
+  #rows = [{ node: document.createTextNode(''), pending: '' }];
+  #others = make('div', '');
   #below = make('div', '');
-  #pending = '';
   #frame = 0;
+  #fresh = true;
 
   /**
    * @param {string} name
@@ -271,17 +319,40 @@ class Entry {
    */
   constructor(name, given) {
     if (given) this.#text.append(make('span', 'given', given));
-    this.#text.append(this.#streamed);
-    this.element = make('li', 'answer', make('p', 'who', name), this.#text, this.#below);
+    this.#text.append(this.#rows[0].node);
+    this.element = make('li', 'answer', make('p', 'who', name), this.#text, this.#others, this.#below);
+  }
+
+  /** The first sequence is what a text goes on with; the others were for looking at. */
+  begin() {
+    this.#rows.length = 1;
+    this.#others.replaceChildren();
+  }
+
+  /** Takes the entry out where nothing ever stood in it but what the visitor wrote. */
+  withdraw() {
+    if (this.#fresh) this.element.remove();
+  }
+
+  /** @param {number} index Of the sequence. */
+  #row(index) {
+    while (this.#rows.length <= index) {
+      const node = document.createTextNode('');
+      this.#rows.push({ node, pending: '' });
+      this.#others.append(make('p', 'who', `Sequence ${this.#rows.length}`), make('div', 'text', node));
+    }
+    return this.#rows[index];
   }
 
   /**
    * Tokens may come faster than the screen is drawn: text is added once a frame.
+   * @param {number} index
    * @param {string} text
    * @param {() => void} [onFrame]
    */
-  add(text, onFrame) {
-    this.#pending += text;
+  add(index, text, onFrame) {
+    this.#row(index).pending += text;
+    this.#fresh = false;
     this.#frame ||= requestAnimationFrame(() => {
       this.#draw();
       onFrame?.();
@@ -291,20 +362,29 @@ class Entry {
   #draw() {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
-    keepComposerInView(() => this.#streamed.appendData(this.#pending));
-    this.#pending = '';
+    keepComposerInView(() => {
+      for (const row of this.#rows) {
+        row.node.appendData(row.pending);
+        row.pending = '';
+      }
+    });
   }
 
-  /** @param {string} remarks Lines. */
-  finish(remarks) {
+  /**
+   * @param {string} remarks Lines.
+   * @param {HTMLElement} details
+   */
+  finish(remarks, details) {
     this.#draw();
+    this.#fresh = false;
     const lines = remarks.split('\n').map((line) => make('p', 'meta', line));
-    keepComposerInView(() => this.#below.replaceChildren(...lines));
+    keepComposerInView(() => this.#below.replaceChildren(...lines, details));
   }
 
   /** @param {string} message */
   fail(message) {
     this.#draw();
+    this.#fresh = false;
     keepComposerInView(() => this.#below.replaceChildren(make('p', 'notice error', message)));
   }
 

@@ -43,7 +43,7 @@ async function showAbilities() {
 }
 
 const announcer = new Announcer(byId('announcer'));
-const settings = new Settings(byId('settings-fields'));
+const settings = new Settings(byId('settings-fields'), byId('settings-rest'));
 const conversation = new Conversation({ settings, announcer, onLost: (error) => panel.lost(error) });
 const panel = new ModelPanel({
   announcer,

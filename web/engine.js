@@ -3,6 +3,11 @@
  */
 // @ts-ignore: there is no dist/ in the folder of the sources
 import * as built from './dist/index.js';
+// @ts-ignore
+import * as table from './dist/settings.js';
 
 /** @type {typeof import('../js/index.js')} */
 export const { Engine, capabilities } = built;
+
+/** @type {typeof import('../js/settings.js')} */
+export const { GROUPS, SETTINGS } = table;

@@ -1,49 +1,69 @@
 /**
- * The settings of an answer: one number field for each, by the name that the API gives it. An empty field leaves the
- * choice to the model's own generation_config.json.
+ * The form of all settings, made from the package's own table: a labelled field for each, by the name that the API gives it.
+ * An empty field leaves the setting out, so that the model's own generation_config.json decides. What a value means, and
+ * whether it makes sense, is the engine's to say: its words are shown at the field that they name.
  */
 import { make } from './dom.js';
+import { GROUPS, SETTINGS } from './engine.js';
 
-/** @type {Array<{ name: string, hint: string, min?: number, max?: number, step: string, value?: string }>} */
-const FIELDS = [
-  { name: 'temperature', hint: '0 takes the likeliest token', min: 0, max: 10, step: 'any', value: '0.7' },
-  { name: 'top_p', hint: 'likeliest tokens up to this sum', min: 0, max: 1, step: 'any', value: '0.9' },
-  { name: 'top_k', hint: 'as many likeliest tokens', min: 0, step: '1' },
-  { name: 'min_p', hint: 'part of the likeliest one', min: 0, max: 1, step: 'any' },
-  { name: 'repetition_penalty', hint: '1 is none', min: 0.01, step: 'any' },
-  { name: 'max_new_tokens', hint: 'length of an answer', min: 1, step: '1', value: '512' },
-  { name: 'seed', hint: 'the same seed, the same answer', min: 0, max: 2 ** 32 - 1, step: '1' },
-];
+/** @typedef {import('../js/settings.js').Setting} Setting */
+/** @typedef {import('../js/settings.js').SettingGroup} SettingGroup */
 
-const OF_SAMPLING = ['temperature', 'top_p', 'top_k', 'min_p'];
+/** What stands before all others, and with which value. */
+const COMMON = {
+  temperature: '0.7',
+  top_p: '0.9',
+  top_k: '',
+  min_p: '',
+  repetition_penalty: '',
+  max_new_tokens: '512',
+  seed: '',
+  stop_strings: '',
+};
+
+/** Without effect where nothing is drawn: there they would only bring remarks that say so. */
+const OF_SAMPLING = ['temperature', 'top_p', 'top_k', 'min_p', 'typical_p', 'epsilon_cutoff', 'eta_cutoff'];
+
+/** What is written in a field is no value of its kind. */
+class FieldError extends Error {
+  /**
+   * @param {string} name
+   * @param {string} message
+   */
+  constructor(name, message) {
+    super(`${name} ${message}`);
+    this.field = name;
+  }
+}
 
 export class Settings {
-  /** @type {Map<string, HTMLInputElement>} */
-  #inputs = new Map();
+  /** @type {Map<string, Field>} */
+  #fields = new Map();
 
-  /** @param {HTMLElement} parent */
-  constructor(parent) {
-    for (const field of FIELDS) {
-      const input = make('input', '');
-      input.id = `setting-${field.name}`;
-      input.type = 'number';
-      input.inputMode = field.step === '1' ? 'numeric' : 'decimal';
-      input.step = field.step;
-      if (field.min !== undefined) input.min = String(field.min);
-      if (field.max !== undefined) input.max = String(field.max);
-      const hint = make('span', 'hint', field.hint);
-      hint.id = `${input.id}-hint`;
-      input.setAttribute('aria-describedby', hint.id);
-      const label = make('label', '', field.name);
-      label.htmlFor = input.id;
-      parent.append(make('div', '', label, input, hint));
-      this.#inputs.set(field.name, input);
+  /**
+   * @param {HTMLElement} common
+   * @param {HTMLElement} rest
+   */
+  constructor(common, rest) {
+    for (const name of Object.keys(COMMON)) common.append(this.#make(name));
+    for (const [group, title] of Object.entries(GROUPS)) {
+      const names = Object.keys(SETTINGS).filter((name) => SETTINGS[name].group === group && !(name in COMMON));
+      const fields = names.map((name) => this.#make(name));
+      rest.append(make('fieldset', 'grid', make('legend', '', title), ...fields));
     }
     this.reset();
   }
 
+  /** @param {string} name */
+  #make(name) {
+    const field = new Field(name, SETTINGS[name]);
+    this.#fields.set(name, field);
+    return field.element;
+  }
+
   reset() {
-    for (const { name, value } of FIELDS) /** @type {HTMLInputElement} */ (this.#inputs.get(name)).value = value ?? '';
+    const values = /** @type {Record<string, string>} */ (COMMON);
+    for (const [name, field] of this.#fields) field.set(values[name] ?? '');
   }
 
   /**
@@ -51,25 +71,143 @@ export class Settings {
    * @param {import('../js/index.js').GenerationSettings} own
    */
   showDefaults(own) {
-    for (const [name, input] of this.#inputs) {
-      const value = /** @type {Record<string, unknown>} */ (own)[name];
-      input.placeholder = typeof value === 'number' ? `model: ${value}` : name === 'seed' ? 'random' : 'default';
+    for (const [name, field] of this.#fields) field.showDefault(/** @type {Record<string, unknown>} */ (own)[name]);
+  }
+
+  /**
+   * Settings as chat() takes them, or generate(). Throws where a field holds something else than its kind of value.
+   * @param {boolean} chat
+   * @returns {Record<string, unknown>}
+   */
+  read(chat) {
+    /** @type {Record<string, unknown>} */
+    const settings = {};
+    for (const [name, field] of this.#fields) {
+      const value = chat || SETTINGS[name].group !== 'chat' ? field.read() : undefined;
+      if (value !== undefined) settings[name] = value;
+    }
+    if ('do_sample' in settings || !('temperature' in settings)) return settings;
+    settings.do_sample = settings.temperature !== 0;
+    if (!settings.do_sample) for (const name of OF_SAMPLING.slice(1)) delete settings[name];
+    return settings;
+  }
+
+  /**
+   * Shows an error at the field that it speaks of, if it speaks of one.
+   * @param {Error & { code?: string }} error
+   * @returns {boolean}
+   */
+  blame(error) {
+    const said = error.code === 'usage' ? (error.message.match(/\w+/g) ?? []) : [];
+    const words = error instanceof FieldError ? [error.field] : said;
+    const field = words.map((word) => this.#fields.get(word)).find((found) => found && !found.empty);
+    field?.fail(error.message);
+    return field !== undefined;
+  }
+}
+
+/** A setting's label, its input, and what is said about it. */
+class Field {
+  #name;
+  #setting;
+  /** @type {HTMLInputElement | HTMLSelectElement} */
+  #input;
+  #fault = make('span', 'fault');
+
+  /**
+   * @param {string} name
+   * @param {Setting} setting
+   */
+  constructor(name, setting) {
+    this.#name = name;
+    this.#setting = setting;
+    this.#input = this.#control();
+    this.#input.id = `setting-${name}`;
+    this.#fault.id = `${this.#input.id}-fault`;
+    this.#fault.hidden = true;
+    const form = setting.kind === 'strings' ? ': one as it is, or JSON: ["\\n", "END"]' : '';
+    const hint = make('span', 'hint', setting.hint + form);
+    hint.id = `${this.#input.id}-hint`;
+    this.#input.setAttribute('aria-describedby', `${hint.id} ${this.#fault.id}`);
+    this.#input.addEventListener('input', () => this.#clear());
+    const label = make('label', '', name);
+    label.htmlFor = this.#input.id;
+    this.element = make('div', this.#isLong ? 'wide' : '', label, this.#input, hint, this.#fault);
+  }
+
+  get #isLong() {
+    return ['json', 'ids', 'strings', 'text'].includes(this.#setting.kind);
+  }
+
+  #control() {
+    const { kind, choices = ['true', 'false'] } = this.#setting;
+    if (kind === 'boolean' || kind === 'choice') {
+      const select = make('select', '');
+      for (const value of ['', ...choices]) select.append(new Option(value || 'default', value));
+      return select;
+    }
+    const input = make('input', '');
+    input.autocomplete = 'off';
+    if (this.#isLong) {
+      input.type = 'text';
+      input.spellcheck = false;
+      input.autocapitalize = 'off';
+    } else {
+      input.type = 'number';
+      input.step = kind === 'integer' ? '1' : 'any';
+      input.inputMode = kind === 'integer' ? 'numeric' : 'decimal';
+    }
+    return input;
+  }
+
+  get empty() {
+    return this.#input.value === '' && !this.#input.validity.badInput;
+  }
+
+  /** @param {string} value */
+  set(value) {
+    this.#input.value = value;
+    this.#clear();
+  }
+
+  /** @param {unknown} value */
+  showDefault(value) {
+    const none = { seed: 'random' }[this.#name] ?? 'default';
+    const text = value === undefined ? none : `model: ${JSON.stringify(value)}`;
+    if (this.#input instanceof HTMLSelectElement) this.#input.options[0].text = text;
+    else this.#input.placeholder = text;
+  }
+
+  /** @returns {unknown} The value; undefined where the field is empty. */
+  read() {
+    const { kind } = this.#setting;
+    const { value } = this.#input;
+    if (this.#input.validity.badInput) throw new FieldError(this.#name, 'is no number');
+    if (value.trim() === '') return undefined;
+    if (kind === 'text' || kind === 'choice') return value;
+    if (kind === 'boolean') return value === 'true';
+    if (kind === 'integer' || kind === 'number') return Number(value);
+    try {
+      return JSON.parse(value);
+    } catch (error) {
+      if (kind === 'strings' && !/^\s*["[]/.test(value)) return value;
+      throw new FieldError(this.#name, `is no JSON: ${/** @type {Error} */ (error).message}`);
     }
   }
 
-  /** The first field with something else than a number in its range, or null. */
-  get invalid() {
-    return [...this.#inputs.values()].find((input) => !input.checkValidity()) ?? null;
+  /** @param {string} message */
+  fail(message) {
+    this.#fault.textContent = message;
+    this.#fault.hidden = false;
+    this.#input.setAttribute('aria-invalid', 'true');
+    for (let part = this.element.parentElement; part; part = part.parentElement)
+      if (part instanceof HTMLDetailsElement) part.open = true;
+    this.#input.focus();
   }
 
-  /** Settings as generate() and chat() take them. */
-  read() {
-    /** @type {Record<string, number | boolean>} */
-    const settings = {};
-    for (const [name, input] of this.#inputs) if (input.value !== '') settings[name] = input.valueAsNumber;
-    if ('temperature' in settings) settings.do_sample = settings.temperature !== 0;
-    // Where nothing is drawn, the settings of the drawing would only bring remarks that they have no effect.
-    if (settings.temperature === 0) for (const name of OF_SAMPLING) delete settings[name];
-    return settings;
+  #clear() {
+    this.#fault.hidden = true;
+    this.#fault.textContent = '';
+    this.#input.removeAttribute('aria-invalid');
   }
 }

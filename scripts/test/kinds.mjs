@@ -123,6 +123,7 @@ async function nodeTest(node, files, label, concurrency) {
 export async function jsTests() {
   const files = filesIn('tests/js', /\.test\.js$/);
   if (!files.length) return null;
+  cmakeBuild('native', 'qwen2'); // it is compared with the package's own command line
   const nodes = new Set([process.execPath, nodeWithRelaxedSimd() ?? process.execPath]);
   const counts = [];
   for (const node of nodes) counts.push(await nodeTest(node, files, `node-tests-${counts.length + 1}`, CORES));

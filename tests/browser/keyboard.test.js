@@ -140,7 +140,7 @@ for (const colorScheme of ['light', 'dark']) {
       const wanted = [];
       for (const text of ['ink', 'quiet'])
         for (const ground of ['paper', 'card', 'field']) wanted.push([text, ground, 4.5]);
-      wanted.push(['on-accent', 'accent', 4.5], ['bad', 'bad-card', 4.5]);
+      wanted.push(['on-accent', 'accent', 4.5], ['bad', 'bad-card', 4.5], ['bad', 'paper', 4.5]);
       for (const ground of ['paper', 'card', 'field']) wanted.push(['edge', ground, 3], ['focus', ground, 3]);
       return wanted.map(([text, ground, least]) => ({
         text,

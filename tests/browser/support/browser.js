@@ -67,11 +67,11 @@ export async function ask(page, text) {
   return answered(page);
 }
 
-/** Resolves to the text of the last entry when it has its remarks (or its error). */
+/** Resolves to the (first) text of the last entry when it has its remarks (or its error). */
 export async function answered(page, timeout = 60_000) {
   await page.waitForSelector('#log li:last-child :is(.meta, .error)', { timeout });
   await page.waitForSelector('#stop', { state: 'hidden' });
-  return page.locator('#log li:last-child .text').innerText();
+  return page.locator('#log li:last-child .text').first().innerText();
 }
 
 /** Fills fields of the settings, which are opened for it. */
