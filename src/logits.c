@@ -122,7 +122,7 @@ static void repetition_penalty(const row *r)
 {
     float penalty = (float)r->s->repetition_penalty;
 
-    for (int32_t i = 0; i < r->h->n; i++) {
+    for (int32_t i = r->h->n_masked; i < r->h->n; i++) {
         int32_t id = r->h->ids[i];
         float score = r->scores[id];
 

@@ -7,11 +7,14 @@
 
 #include "settings.h"
 
-/* One row's history. Left padding of a batch counts in lengths only (as in Transformers), never as tokens. */
+/* One row's history. Transformers sees left padding as tokens of the prompt, which the repetition penalty alone passes
+ * over: n_masked says how many of ids are such pads. A generation leaves them out, so that a row of a batch is what it is
+ * alone; there n_pad counts them, in lengths only. */
 typedef struct qw_history {
-    const int32_t *ids;  /* prompt, then new tokens, without padding */
+    const int32_t *ids;  /* prompt, then new tokens */
     int32_t n, n_prompt; /* lengths of all, and of the prompt */
-    int32_t n_pad;       /* pads before the prompt */
+    int32_t n_pad;       /* pads before the prompt that are not in ids */
+    int32_t n_masked;    /* pads that ids begins with */
 } qw_history;
 
 /* Scratch for one row's processing, planned once for a vocabulary; owned by the caller. */

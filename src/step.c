@@ -280,7 +280,7 @@ static qw_status write_token(qw_session *s, int32_t index, int32_t id, const qw_
 
 static qw_history history_of(const qw_row *row)
 {
-    return (qw_history){row->ids.v, (int32_t)row->ids.n, row->n_prompt, row->n_pad};
+    return (qw_history){row->ids.v, (int32_t)row->ids.n, row->n_prompt, row->n_pad, 0};
 }
 
 /* The row's processed scores to its next token: warpers, choice, stop rules, text. */

@@ -66,13 +66,11 @@ static qw_status process(processing *p, const qw_json *line, qw_error *err)
 {
     const qw_json *masked = qw_json_get(line, "attention_mask");
     qw_ids ids = conf_ids(qw_json_get(line, "input_ids"));
-    qw_history h = {.n_prompt = (int32_t)qw_json_number(qw_json_get(line, "prompt_len"))};
+    qw_history h = {ids.v, (int32_t)ids.n, (int32_t)qw_json_number(qw_json_get(line, "prompt_len")), 0, 0};
+    const qw_json *mask = qw_json_first(masked);
     qw_status status;
 
-    for (const qw_json *m = qw_json_first(masked); m; m = qw_json_next(m)) h.n_pad += qw_json_number(m) == 0;
-    h.ids = ids.v + h.n_pad;
-    h.n = (int32_t)ids.n - h.n_pad;
-    h.n_prompt -= h.n_pad;
+    for (; mask && qw_json_number(mask) == 0; mask = qw_json_next(mask)) h.n_masked++;
     status = qw_logits_process(&p->settings, &h, &p->scratch, p->scores, err);
     if (!status) status = qw_logits_warp(&p->settings, &h, &p->scratch, p->scores, err);
     qw_ids_free(&ids);
