@@ -56,7 +56,7 @@ export const SETTINGS = {
 
   stop_strings: { kind: 'strings', group: 'end', hint: 'texts that end it' },
   eos_token_id: { kind: 'ids', group: 'end', hint: 'tokens that end it; []: none' },
-  forced_eos_token_id: { kind: 'ids', group: 'end', hint: 'the last token where length ends it' },
+  forced_eos_token_id: { kind: 'ids', group: 'end', hint: 'the last token that length or context allows' },
   pad_token_id: { kind: 'integer', group: 'end', hint: 'fills short rows of padded_ids' },
   max_time: { kind: 'number', group: 'end', hint: 'seconds' },
 

@@ -172,6 +172,7 @@ export interface GenerationSettings {
   logit_bias?: Record<number, number>;
   suppress_tokens?: number[];
   begin_suppress_tokens?: number[];
+  /** The last token that max_new_tokens, max_length or the context allows. */
   forced_eos_token_id?: number | number[];
   exponential_decay_length_penalty?: [number, number];
   eos_token_id?: number | number[];

@@ -194,6 +194,7 @@ static bool is_short(const row *r)
 
 static bool is_last(const row *r)
 {
+    if (r->h->at_end) return true;
     if (r->s->max_new_tokens >= 0) return n_new(r) == r->s->max_new_tokens - 1;
     return r->s->max_length >= 0 && r->h->n_pad + r->h->n == r->s->max_length - 1;
 }

@@ -15,6 +15,7 @@ typedef struct qw_history {
     int32_t n, n_prompt; /* lengths of all, and of the prompt */
     int32_t n_pad;       /* pads before the prompt that are not in ids */
     int32_t n_masked;    /* pads that ids begins with */
+    bool at_end;         /* the next token is the last that the context has room for */
 } qw_history;
 
 /* Scratch for one row's processing, planned once for a vocabulary; owned by the caller. */

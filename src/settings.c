@@ -213,9 +213,6 @@ static qw_status settle_lengths(qw_settings *s, key_set call, qw_error *err)
     if (s->min_new_tokens >= 0 && s->min_length >= 0)
         QW_TRY(qw_buf_printf(&s->notes, err, "min_new_tokens %d takes precedence over min_length %d\n",
                              (int)s->min_new_tokens, (int)s->min_length));
-    if (s->forced_eos.n > 0 && s->max_new_tokens < 0 && s->max_length < 0)
-        QW_TRY(
-            qw_buf_printf(&s->notes, err, "forced_eos_token_id has no effect without max_new_tokens or max_length\n"));
     return QW_OK;
 }
 

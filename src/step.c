@@ -68,12 +68,12 @@ static qw_status no_room(qw_error *err, const qw_session *s)
                    s->options.n_ctx);
 }
 
-/* True while another row computes this one's prompt. */
+/* True while another row computes this one's prompt: the end of that pass gives it to this row too (fork_followers). */
 static bool waits_for_leader(const qw_session *s, const qw_row *row)
 {
     const qw_row *leader = &s->job.rows[row->leader];
 
-    return leader != row && !leader->finish && in_cache(s, leader) < leader->n_prompt;
+    return leader != row && !leader->finish;
 }
 
 /* Prompts' next tokens, at most max in all. */
@@ -120,22 +120,41 @@ static void fork_followers(qw_session *s)
         }
 }
 
-/* Tokens chosen but not in the cache yet, of rows that go on. */
+/* Tokens due but not in the cache yet, of rows that go on. A row that shares its leader's prompt computes none of it, but gets
+ * the last page of it as its own with its first token. */
 static int32_t pending_tokens(const qw_session *s)
 {
     int32_t n = 0;
 
     for (int32_t r = 0; r < s->job.n_rows; r++) {
         const qw_row *row = &s->job.rows[r];
-        if (!row->finish) n += (int32_t)row->ids.n - in_cache(s, row);
+        int32_t cached = in_cache(s, row);
+
+        if (row->finish) continue;
+        if (row->leader != r && cached <= row->n_prompt) n += row->n_prompt % QW_KV_PAGE;
+        if (cached || !waits_for_leader(s, row)) n += (int32_t)row->ids.n - cached;
     }
     return n;
 }
 
-static bool room_for_one_more(qw_session *s)
+/* True where the cache holds `more` tokens beside those that are due, and one on top of them. */
+static bool has_room(qw_session *s, int32_t more)
 {
-    if (s->kv.used + pending_tokens(s) < s->options.n_ctx) return true;
-    return qw_session_release_finished(s) && s->kv.used + pending_tokens(s) < s->options.n_ctx;
+    if (s->kv.used + pending_tokens(s) + more < s->options.n_ctx) return true;
+    return qw_session_release_finished(s) && s->kv.used + pending_tokens(s) + more < s->options.n_ctx;
+}
+
+/* Rows that have yet to choose their next token. */
+static int32_t tokens_to_choose(const qw_session *s)
+{
+    int32_t n = 0;
+
+    for (int32_t r = 0; r < s->job.n_rows; r++) {
+        const qw_row *row = &s->job.rows[r];
+
+        n += !row->finish && (n_new(row) == 0 || (int32_t)row->ids.n == in_cache(s, row));
+    }
+    return n;
 }
 
 /* One token of every row that goes on; a row for whose next token the context has no room ends. */
@@ -145,7 +164,7 @@ static qw_status add_decoding(qw_session *s, qw_error *err)
         qw_row *row = &s->job.rows[r];
 
         if (row->finish) continue;
-        if (!room_for_one_more(s) || !add_tokens(s, row, 1)) QW_TRY(qw_session_end_row(s, r, QW_FINISH_LENGTH, err));
+        if (!has_room(s, 0) || !add_tokens(s, row, 1)) QW_TRY(qw_session_end_row(s, r, QW_FINISH_LENGTH, err));
         else want_last(s, row);
     }
     return QW_OK;
@@ -280,7 +299,7 @@ static qw_status write_token(qw_session *s, int32_t index, int32_t id, const qw_
 
 static qw_history history_of(const qw_row *row)
 {
-    return (qw_history){row->ids.v, (int32_t)row->ids.n, row->n_prompt, row->n_pad, 0};
+    return (qw_history){row->ids.v, (int32_t)row->ids.n, row->n_prompt, row->n_pad, 0, false};
 }
 
 /* The row's processed scores to its next token: warpers, choice, stop rules, text. */
@@ -309,6 +328,7 @@ static qw_status score(qw_session *s, qw_row *row, float *scores, qw_error *err)
     qw_history h = history_of(row);
 
     if (at_length(s, row)) return qw_session_end_row(s, (int32_t)(row - s->job.rows), QW_FINISH_LENGTH, err);
+    h.at_end = g->forced_eos.n > 0 && !has_room(s, tokens_to_choose(s));
     row->scores = scores;
     if (g->logprobs >= 0) memcpy(raw_of(s, row), scores, (size_t)s->model->config.n_vocab * sizeof *scores);
     QW_TRY(qw_logits_process(g, &h, &s->logits, scores, err));
@@ -374,7 +394,7 @@ static qw_status score_all(qw_session *s, qw_error *err)
         qw_row *row = pass->scored[i];
 
         if (row->finish) continue; /* ended by the caller meanwhile */
-        if (s->job.prefill && !room_for_one_more(s))
+        if (s->job.prefill && !has_room(s, 0))
             QW_TRY(qw_session_end_row(s, (int32_t)(row - s->job.rows), QW_FINISH_LENGTH, err));
         else QW_TRY(score(s, row, logits_at(s, i), err));
     }

@@ -66,7 +66,7 @@ static qw_status process(processing *p, const qw_json *line, qw_error *err)
 {
     const qw_json *masked = qw_json_get(line, "attention_mask");
     qw_ids ids = conf_ids(qw_json_get(line, "input_ids"));
-    qw_history h = {ids.v, (int32_t)ids.n, (int32_t)qw_json_number(qw_json_get(line, "prompt_len")), 0, 0};
+    qw_history h = {ids.v, (int32_t)ids.n, (int32_t)qw_json_number(qw_json_get(line, "prompt_len")), 0, 0, false};
     const qw_json *mask = qw_json_first(masked);
     qw_status status;
 

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void process(const qw_settings *s, const uint8_t *data, size_t size)
 {
     static const int32_t ids[] = {1, 2, 1, 2, 3, 3, 1};
-    qw_history h = {ids, 7, 2 + (int32_t)(size % 6), (int32_t)(size % 3), (int32_t)(size % 2)};
+    qw_history h = {ids, 7, 2 + (int32_t)(size % 6), (int32_t)(size % 3), (int32_t)(size % 2), false};
     qw_logits_scratch scratch;
     qw_rng rng;
     qw_error err;

@@ -341,11 +341,81 @@ static void a_context_that_fills_ends_with_length(void)
     if (!e) return;
     CHECK_EQ(run_generate(e, &prompt, "{\"do_sample\": false, \"eos_token_id\": []}", &result, &err), QW_OK);
     CHECK_HAS(result.bytes, "\"finish_reason\":\"length\"");
-    /* Positions 120..127 are fed, and the token that the last of them gives needs no position any more. */
-    CHECK(usage_of(&result, "completion_tokens") >= 8 && usage_of(&result, "completion_tokens") <= 9);
+    CHECK_EQ(usage_of(&result, "completion_tokens"), 8); /* 120 and 8 fill the 128 */
     qw_buf_free(&result);
     qw_engine_free(e);
     qw_ids_free(&prompt);
+}
+
+/* Every sequence of the result: its end, and its last token. */
+static void check_forced(const qw_buf *result, int32_t n_rows, const char *finish, int32_t last)
+{
+    qw_json *root = NULL;
+    int32_t rows = 0;
+
+    CHECK_EQ(qw_json_parse(&root, (qw_text){result->bytes, result->n - 1}, "result", NULL), QW_OK);
+    for (const qw_json *s = qw_json_first(qw_json_get(root, "sequences")); s; s = qw_json_next(s), rows++) {
+        const qw_json *id = qw_json_first(qw_json_get(s, "token_ids"));
+
+        while (qw_json_next(id)) id = qw_json_next(id);
+        CHECK_STR(qw_json_string(qw_json_get(s, "finish_reason")), finish);
+        CHECK_EQ(qw_json_number(id), last);
+    }
+    CHECK_EQ(rows, n_rows);
+    qw_json_free(root);
+}
+
+/* Without a length, or with one beyond the context, the context's last token is the forced one. Rows of a batch fill it
+ * one after the other: each is forced when it would be the one to end. */
+static void the_end_of_the_context_forces_the_token(void)
+{
+    static const struct {
+        const char *settings, *finish;
+        int32_t lengths[3], n_prompts, n_rows, n_new;
+    } cases[] = {
+        {"{\"forced_eos_token_id\":3,\"eos_token_id\":[3]}", "eos", {120}, 1, 1, 8},
+        {"{\"forced_eos_token_id\":3,\"eos_token_id\":[3],\"max_new_tokens\":5}", "eos", {120}, 1, 1, 5},
+        {"{\"forced_eos_token_id\":3,\"eos_token_id\":[3],\"max_length\":999}", "eos", {120}, 1, 1, 8},
+        {"{\"forced_eos_token_id\":[3],\"eos_token_id\":[]}", "length", {127}, 1, 1, 1},
+        {"{\"forced_eos_token_id\":3,\"eos_token_id\":[3]}", "eos", {20, 50, 33}, 3, 3, -1},
+        {"{\"forced_eos_token_id\":3,\"eos_token_id\":[3]}", "eos", {42, 42, 42}, 3, 3, -1},
+        {"{\"forced_eos_token_id\":3,\"eos_token_id\":[3],\"do_sample\":true,\"num_return_sequences\":3}",
+         "eos",
+         {45},
+         1,
+         3,
+         -1},
+        {"{\"forced_eos_token_id\":3,\"eos_token_id\":[3],\"do_sample\":true,\"num_return_sequences\":3}",
+         "eos",
+         {85},
+         1,
+         3,
+         -1},
+    };
+    qw_ids ids = make_prompt(128, 9);
+    qw_engine *e;
+    qw_error err = {0};
+
+    CHECK_EQ(run_load(&e, TINY_CHECKPOINT, exact_options, 0, &err), QW_OK);
+    for (size_t i = 0; e && i < sizeof cases / sizeof *cases; i++) {
+        qw_prompts prompts = {ids.v, cases[i].lengths, cases[i].n_prompts};
+        qw_buf result = {0};
+        qw_text json;
+
+        qw_engine_forget(e);
+        CHECK_EQ(qw_generate_begin(e, &prompts, qw_text_of(cases[i].settings), (qw_text){"", 0}, 0, &err), QW_OK);
+        CHECK_EQ(run_steps(e, 16, &err), QW_OK);
+        CHECK_STR(err.text, "");
+        CHECK_EQ(qw_job_result(e, &json, &err), QW_OK);
+        CHECK_EQ(qw_buf_append(&result, json.bytes, json.n, &err), QW_OK);
+        CHECK_EQ(qw_buf_append(&result, "", 1, &err), QW_OK);
+        check_forced(&result, cases[i].n_rows, cases[i].finish, 3);
+        if (cases[i].n_new > 0) CHECK_EQ(usage_of(&result, "completion_tokens"), cases[i].n_new);
+        qw_buf_free(&result);
+        qw_job_end(e);
+    }
+    qw_engine_free(e);
+    qw_ids_free(&ids);
 }
 
 static void calls_out_of_turn_are_usage_errors(void)
@@ -398,6 +468,7 @@ int main(void)
     bad_calls_are_refused_by_name_and_harm_nothing();
     log_probabilities_of_the_whole_vocabulary();
     a_context_that_fills_ends_with_length();
+    the_end_of_the_context_forces_the_token();
     calls_out_of_turn_are_usage_errors();
     return check_done();
 }

@@ -141,7 +141,7 @@ static void run_case(const qw_json *c)
     status = qw_settings_parse(&s, (qw_text){config.bytes, config.n}, &model, &err);
     if (!status) status = qw_logits_scratch_init(&scratch, f.n, &err);
     if (!status) {
-        qw_history h = {f.ids, f.n_ids, f.n_prompt, 0, f.n_pad};
+        qw_history h = {f.ids, f.n_ids, f.n_prompt, 0, f.n_pad, false};
 
         status = qw_logits_process(&s, &h, &scratch, f.scores, &err);
         if (!status) status = qw_logits_warp(&s, &h, &scratch, f.scores, &err);
@@ -251,7 +251,7 @@ static qw_status apply(const char *json, const qw_history *h, float *scores, int
 static void test_penalties_of_openai(void)
 {
     int32_t ids[] = {1, 2, 3, 4, 4, 4, 5};
-    qw_history h = {ids, 7, 3, 0, 0};
+    qw_history h = {ids, 7, 3, 0, 0, false};
     float scores[8] = {1, 1, 1, 1, 1, 1, 1, 1};
 
     /* Of the prompt's 1 2 3 nothing is counted. */
@@ -271,7 +271,7 @@ static void test_penalties_of_openai(void)
 static void test_padding(void)
 {
     int32_t ids[] = {4, 2};
-    qw_history h = {ids, 2, 1, 3, 0}; /* three pads, one prompt token, one new one: 5 long */
+    qw_history h = {ids, 2, 1, 3, 0, false}; /* three pads, one prompt token, one new one: 5 long */
     float scores[6] = {0, 1, 2, 3, 4, 5};
 
     CHECK_EQ(apply("{\"min_length\":5,\"eos_token_id\":1}", &h, scores, 6, NULL), QW_OK);
@@ -290,7 +290,7 @@ static void test_padding(void)
 static void test_masked_padding(void)
 {
     int32_t ids[] = {0, 0, 0, 4, 2, 4};
-    qw_history h = {ids, 6, 4, 0, 3};
+    qw_history h = {ids, 6, 4, 0, 3, false};
     float scores[6] = {1, 1, 1, 1, 1, 1};
 
     CHECK_EQ(apply("{\"repetition_penalty\":2}", &h, scores, 6, NULL), QW_OK);
@@ -327,7 +327,7 @@ static void test_masked_padding(void)
 static void test_length_keys(void)
 {
     int32_t ids[] = {4, 2};
-    qw_history h = {ids, 2, 1, 0, 0};
+    qw_history h = {ids, 2, 1, 0, 0, false};
     float scores[6] = {0, 1, 2, 3, 4, 5};
 
     /* min_new_tokens replaces min_length, also where it asks for less; max_new_tokens replaces max_length. */
@@ -343,7 +343,7 @@ static void test_invalid_scores(void)
 {
     static const int32_t places[] = {0, 77, 199};
     int32_t ids[] = {1, 2, 3};
-    qw_history h = {ids, 3, 1, 0, 0};
+    qw_history h = {ids, 3, 1, 0, 0, false};
     float scores[200];
     qw_error err;
 
@@ -384,7 +384,7 @@ static void test_nothing_left(void)
 static void test_overflow_stays_finite(void)
 {
     int32_t ids[] = {1, 2, 3, 0};
-    qw_history h = {ids, 4, 1, 0, 0};
+    qw_history h = {ids, 4, 1, 0, 0, false};
     float scores[4] = {3e38f, 2e38f, 1, -3e38f};
 
     CHECK_EQ(apply("{\"repetition_penalty\":0.1,\"eos_token_id\":2,\"exponential_decay_length_penalty\":[0,1e30],"
@@ -500,7 +500,7 @@ static void test_any_settings(void)
     qw_rng_seed(&dice, 11);
     for (int32_t round = 0; round < 2000; round++) {
         int32_t n = 6 + roll(200), ids[8];
-        qw_history h = {ids, 1 + roll(7), 1, roll(3), 0};
+        qw_history h = {ids, 1 + roll(7), 1, roll(3), 0, false};
         qw_logits_scratch scratch;
         float scores[256];
         qw_buf json = {0};

@@ -339,8 +339,7 @@ static void test_length_rules(void)
           "min_new_tokens 1 takes precedence over min_length 2\n");
     notes("{\"max_new_tokens\":4}", "{\"min_new_tokens\":6}",
           "min_new_tokens 6 is more than max_new_tokens 4 allows\n");
-    notes("{\"forced_eos_token_id\":4}", NULL,
-          "forced_eos_token_id has no effect without max_new_tokens or max_length\n");
+    notes("{\"forced_eos_token_id\":4}", NULL, "");
     notes("{\"eos_token_id\":[],\"exponential_decay_length_penalty\":[1,2]}", NULL,
           "exponential_decay_length_penalty has no effect without an EOS id\n");
     notes("{\"seed\":4,\"rng_state\":\"00\"}", NULL, "seed 4 has no effect beside rng_state\n");
