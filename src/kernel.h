@@ -15,10 +15,11 @@ enum {
 /* out[4] = the panel's rows times one token. */
 typedef void qw_kernel_one(float *out, const uint8_t *panel, const qw_acts *a, int32_t token);
 
-/* Up to QW_TILE_BLOCKS blocks of two panels. codes: a vector of each panel for every step through the block's
- * columns: for the relaxed dots 8 steps of 4 bytes a row; for BASE 16 steps of 2 int16, columns 0 and 2, then 1 and 3
- * of each four. */
+/* Up to QW_TILE_BLOCKS blocks of two panels: where they begin, and unpacked what does not stand there as a kernel
+ * wants it. codes: a vector of each panel for every step through the block's columns: for the relaxed dots 8 steps of 4
+ * bytes a row; for BASE 16 steps of 2 int16, columns 0 and 2, then 1 and 3 of each four. */
 typedef struct qw_tile {
+    const uint8_t *panel[QW_TILE_PANELS];
     int16_t codes[QW_TILE_BLOCKS][16 * QW_TILE_PANELS * 8];
     float scale[QW_TILE_BLOCKS][QW_TILE_PANELS][4], min[QW_TILE_BLOCKS][QW_TILE_PANELS][4];
     /* Where in a qw_act is what unsigned codes are off by, of the first half where there are two, and how far

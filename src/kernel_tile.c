@@ -68,6 +68,8 @@ QW_SIMD_INLINE void unpack(qw_tile *tile, int32_t index, const uint8_t *panel, i
                                           : offsetof(qw_act, minus32);
     tile->shift = c.t.offset == 4 ? 3 : 0;
     panel += (size_t)(first / c.t.blocks) * (size_t)unit;
+    tile->panel[index] = panel;
+    if (is_split(c)) return;
     for (int32_t b = 0; b < n; b += c.t.blocks, panel += unit) {
         scale_rows rows = {tile->scale[b][index], tile->min[b][index], tile->sub[b][0][index],
                            tile->submin[b][0][index], PANELS};
@@ -93,6 +95,16 @@ typedef struct tokens {
     const qw_act *act;
     const uint8_t *wide;
 } tokens;
+
+QW_SIMD_INLINE const uint8_t *block_in(const qw_tile *tile, plan p, int32_t at, int r)
+{
+    return tile->panel[r] + at * qw_layout_unit_bytes(p.c.t);
+}
+
+QW_SIMD_INLINE qw_v128 scale_of(const qw_tile *tile, plan p, int32_t at, int r)
+{
+    return qw_load(is_split(p.c) ? (const void *)block_in(tile, p, at, r) : tile->scale[at][r]);
+}
 
 QW_SIMD_INLINE const uint8_t *operand_of(plan p, const tokens *x, int t)
 {
@@ -140,13 +152,18 @@ QW_SIMD_INLINE void run_group(sums *s, plan p, const int16_t *codes, const token
 }
 
 #if QW_RELAXED
-QW_SIMD_INLINE void run_signed(sums *s, plan p, const int16_t *codes, const tokens *x)
+/* Signed bytes need no unpacking: the panels themselves are read. */
+QW_SIMD_INLINE void run_signed(sums *s, plan p, const qw_tile *tile, int32_t at, const tokens *x)
 {
+    const uint8_t *codes[PANELS];
+
+    QW_UNROLL
+    for (int r = 0; r < PANELS; r++) codes[r] = block_in(tile, p, at, r) + p.c.t.header;
     QW_NO_UNROLL
     for (int k = 0; k < 8; k++) {
         qw_v128 w[PANELS];
         QW_UNROLL
-        for (int r = 0; r < PANELS; r++) w[r] = qw_load(codes + (k * PANELS + r) * 8);
+        for (int r = 0; r < PANELS; r++) w[r] = qw_load(codes[r] + k * 16);
         QW_UNROLL
         for (int t = 0; t < p.tokens; t++) {
             const uint8_t *q = operand_of(p, x, t);
@@ -158,7 +175,7 @@ QW_SIMD_INLINE void run_signed(sums *s, plan p, const int16_t *codes, const toke
     }
 }
 #else
-#define run_signed(s, p, codes, x) ((void)0)
+#define run_signed(s, p, tile, at, x) ((void)0)
 #endif
 
 /* The sums that the result of a block, or of its half h, starts from. BASE took offsets away while unpacking, also 16
@@ -188,7 +205,7 @@ QW_SIMD_INLINE void run_steps(sums *out, plan p, const qw_tile *tile, int32_t at
         for (int r = 0; r < PANELS; r++) out->v[t][r] = start;
     }
     if (is_split(p.c)) {
-        run_signed(out, p, codes, x);
+        run_signed(out, p, tile, at, x);
         return;
     }
     if (!p.int16) {
@@ -215,7 +232,7 @@ QW_SIMD_INLINE void add_whole(sums *acc, plan p, const qw_tile *tile, int32_t at
     for (int t = 0; t < p.tokens; t++) QW_UNROLL
     for (int r = 0; r < PANELS; r++) {
         const qw_act *b = x->act + t;
-        qw_v128 factor = qw_f32x4_mul(qw_load(tile->scale[at][r]), qw_load32_splat(&b->scale));
+        qw_v128 factor = qw_f32x4_mul(scale_of(tile, p, at, r), qw_load32_splat(&b->scale));
         qw_v128 y = qw_f32x4_add(acc->v[t][r], qw_f32x4_mul(qw_f32x4_convert_i32x4(s.v[t][r]), factor));
         if (p.c.t.has_min)
             y = qw_f32x4_add(y, qw_f32x4_mul(qw_load(tile->min[at][r]), qw_load32_splat(&b->scaled_sum)));
