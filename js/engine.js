@@ -4,7 +4,7 @@ import { Connection } from './connection.js';
 import { chooseBuild, requireSimd } from './env.js';
 import { messageOf, orAborted, QwenError, qwenError, throwIfAborted, toQwenError } from './errors.js';
 import { forwardRequest } from './forward.js';
-import { cancellable, GenerationRun, packSettings, stoppingRows, wellFormed } from './generation.js';
+import { cancellable, GenerationRun, packSettings, stoppingRows, wellFormed, withSuggestion } from './generation.js';
 import { checkedIds, checkedText, Conversations, isMessages, textPrompts } from './prompts.js';
 import { ENGINE_WORKER } from './protocol.js';
 import { Queue } from './queue.js';
@@ -335,7 +335,7 @@ export class Engine {
       { onChunks, onProgress: guarded(onProgress) },
     );
     const done = request.done.catch((error) => {
-      throw fault ?? error;
+      throw fault ?? withSuggestion(error, settings);
     });
     return { id: request.id, done, notes: [...packed.notes, ...notes] };
   }

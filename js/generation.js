@@ -1,6 +1,7 @@
 // A run of generate() or chat() as the caller holds it: an iterator of chunks with a result, and the settings on their way to
 // C. Chunks wait here until someone iterates.
 import { abortedError, messageOf, QwenError, qwenError } from './errors.js';
+import { SETTINGS } from './settings.js';
 
 /** @typedef {import('./types.js').Chunk} Chunk */
 /** @typedef {import('./types.js').Result} Result */
@@ -8,6 +9,9 @@ import { abortedError, messageOf, QwenError, qwenError } from './errors.js';
 
 /** RunOptions that stay in JavaScript. */
 const OWN_KEYS = ['stop_strings', 'logits_processor', 'stopping', 'signal', 'onProgress'];
+
+/** Keys by which JavaScript tells C of the call; a caller has none of them. */
+const INNER_KEYS = ['custom_processor', 'chat'];
 
 /**
  * What run() needs of a Generation.
@@ -126,9 +130,11 @@ export class GenerationRun {
 export function packSettings(settings, { custom, chat, fileStops }) {
   /** @type {Record<string, unknown>} */
   const sent = {};
-  for (const [key, value] of Object.entries(settings)) if (!OWN_KEYS.includes(key)) sent[key] = value;
-  if (sent.seed === undefined && sent.rng_state === undefined)
-    sent.seed = crypto.getRandomValues(new Uint32Array(1))[0];
+  for (const [key, value] of Object.entries(settings)) {
+    if (INNER_KEYS.includes(key)) throw qwenError('usage', `settings: unknown key ${key}: no caller sets it`);
+    if (!OWN_KEYS.includes(key)) sent[key] = value;
+  }
+  if ((sent.seed ?? sent.rng_state ?? null) === null) sent.seed = crypto.getRandomValues(new Uint32Array(1))[0];
   if (custom) sent.custom_processor = true;
   if (chat) sent.chat = true;
   /** @type {string[]} */
@@ -139,6 +145,38 @@ export function packSettings(settings, { custom, chat, fileStops }) {
   } catch (error) {
     throw qwenError('usage', `the settings cannot be written as JSON: ${messageOf(error)}`, error);
   }
+}
+
+/** A name that shares less of its beginning and end with a setting's stands for something else. */
+const LIKE = 0.6;
+
+/**
+ * The engine's refusal of a key that it does not know, with the setting that may have been meant.
+ * @param {any} error
+ * @param {Settings} settings
+ */
+export function withSuggestion(error, settings) {
+  const unknown = Object.keys(settings).find((key) => error?.message?.includes(`unknown key ${key}:`));
+  if (error?.code !== 'usage' || !unknown) return error;
+  const known = [...Object.keys(SETTINGS), ...OWN_KEYS];
+  const [best] = known.sort((a, b) => likeness(unknown, b) - likeness(unknown, a));
+  if (likeness(unknown, best) < LIKE) return error;
+  return qwenError('usage', `settings: unknown key ${unknown}: did you mean ${best}?`);
+}
+
+/**
+ * How much of the longer name the beginning and the end that both share make up; case and marks do not count.
+ * @param {string} one
+ * @param {string} other
+ */
+function likeness(one, other) {
+  const [a, b] = [one, other].map((name) => name.toLowerCase().replace(/[^a-z0-9]/g, ''));
+  const shorter = Math.min(a.length, b.length);
+  let head = 0;
+  let tail = 0;
+  while (head < shorter && a[head] === b[head]) head++;
+  while (head + tail < shorter && a.at(-1 - tail) === b.at(-1 - tail)) tail++;
+  return (head + tail) / Math.max(a.length, b.length, 1);
 }
 
 /**

@@ -453,7 +453,7 @@ static qw_status read_text(const reading *in, const qw_json *value, qw_buf *fiel
 {
     qw_buf text = {0};
 
-    if (qw_json_kind_of(value) != QW_JSON_STRING) return refuse(in, value);
+    if (qw_json_kind_of(value) != QW_JSON_STRING || !qw_json_string(value)[0]) return refuse(in, value);
     QW_TRY(qw_buf_append(&text, qw_json_string(value), strlen(qw_json_string(value)), in->err));
     qw_buf_free(field);
     *field = text;

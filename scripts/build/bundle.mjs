@@ -1,13 +1,13 @@
 // The JavaScript of dist/, one bundle for each entry. An entry that imports another entry keeps the import, so that
-// their classes exist once. Nothing else is left to import.
+// their classes exist once; what is data only is copied. Nothing else is left to import.
 import { chmodSync } from 'node:fs';
 import path from 'node:path';
 import { at, say } from '../lib/run.mjs';
 
-/** file: what a page or Node loads; source: where it is written; classic: a script, not a module. */
+/** file: what a page or Node loads; source: where it is written; classic: a script, not a module; data: no classes. */
 const ENTRIES = [
   { file: 'index.js', source: 'js/index.js' },
-  { file: 'settings.js', source: 'js/settings.js' },
+  { file: 'settings.js', source: 'js/settings.js', data: true },
   { file: 'worker.js', source: 'js/worker.js', classic: true },
   { file: 'isolation-sw.js', source: 'web/isolation-sw.js', classic: true },
   { file: 'node.js', source: 'js/node.js', node: true },
@@ -21,7 +21,7 @@ const keepEntries = {
     build.onResolve({ filter: /^\.\.?\// }, ({ path: wanted, resolveDir, kind }) => {
       if (kind === 'entry-point') return null;
       const source = path.resolve(resolveDir, wanted);
-      const entry = ENTRIES.find((other) => at(other.source) === source);
+      const entry = ENTRIES.find((other) => at(other.source) === source && !other.data);
       return entry ? { path: `./${entry.file}`, external: true } : null;
     });
   },
