@@ -1,10 +1,19 @@
 // The public Engine, on the page's side: arguments are checked and made plain here, the work is a worker's. Calls wait in one
 // queue; a signal rejects its call at once, and the queue goes on when the worker has come to rest.
+import { plainMessages } from './chat.js';
 import { Connection } from './connection.js';
 import { chooseBuild, requireSimd } from './env.js';
 import { messageOf, orAborted, QwenError, qwenError, throwIfAborted, toQwenError } from './errors.js';
 import { forwardRequest } from './forward.js';
-import { cancellable, GenerationRun, packSettings, stoppingRows, wellFormed, withSuggestion } from './generation.js';
+import {
+  cancellable,
+  GenerationRun,
+  packSettings,
+  stoppingRows,
+  takenSettings,
+  wellFormed,
+  withSuggestion,
+} from './generation.js';
 import { checkedIds, checkedText, Conversations, isMessages, textPrompts } from './prompts.js';
 import { ENGINE_WORKER } from './protocol.js';
 import { Queue } from './queue.js';
@@ -188,7 +197,10 @@ export class Engine {
    * @returns {import('./types.js').Generation}
    */
   generate(prompt, settings = {}) {
-    return this.#run(settings, false, async () => textPrompts(prompt));
+    return this.#run(() => {
+      const prompts = textPrompts(prompt);
+      return { settings: takenSettings(settings), chat: false, makePrompts: async () => prompts };
+    });
   }
 
   /**
@@ -199,8 +211,12 @@ export class Engine {
    * @returns {import('./types.js').Generation}
    */
   chat(messages, settings = {}) {
-    const { tools, truncate, template, ...rest } = settings;
-    return this.#run(rest, true, () => this.#conversations.chat(messages, { tools, truncate, template }, rest));
+    return this.#run(() => {
+      const { tools, truncate, template, ...rest } = takenSettings(settings);
+      const plain = plainMessages(messages);
+      const makePrompts = () => this.#conversations.chat(plain, { tools, truncate, template }, rest);
+      return { settings: rest, chat: true, makePrompts };
+    });
   }
 
   /**
@@ -268,15 +284,13 @@ export class Engine {
     return cancellable({ done, cancel: () => this.#connection.remark({ type: 'cancel', id, soft: false }) }, signal);
   }
 
-  /**
-   * @param {Settings} settings
-   * @param {boolean} chat
-   * @param {() => Promise<Prompts>} makePrompts
-   */
-  #run(settings, chat, makePrompts) {
+  /** @param {() => { settings: Settings, chat: boolean, makePrompts: () => Promise<Prompts> }} take what the call gave, at once */
+  #run(take) {
     const called = performance.now();
-    const run = new GenerationRun((port) => {
+    const run = new GenerationRun(async (port) => {
+      const { settings, chat, makePrompts } = take();
       const { signal } = settings;
+      throwIfAborted(signal);
       let id = 0;
       const done = this.#queue.run(async () => {
         throwIfAborted(signal);
@@ -363,6 +377,7 @@ const closedError = () => qwenError('closed', 'the engine was closed');
  */
 function guarded(callback) {
   if (!callback) return undefined;
+  if (typeof callback !== 'function') throw qwenError('usage', `onProgress is a ${typeof callback}, not a function`);
   return (value) => {
     try {
       callback(value);

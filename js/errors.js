@@ -33,6 +33,7 @@ export const abortedError = (signal) => qwenError('aborted', 'the call was abort
 
 /** @param {AbortSignal | undefined} signal */
 export function throwIfAborted(signal) {
+  if (signal && typeof signal.addEventListener !== 'function') throw qwenError('usage', 'signal is no AbortSignal');
   if (signal?.aborted) throw abortedError(signal);
 }
 

@@ -33,8 +33,8 @@ export class GenerationRun {
   #ended = false;
   #left = false;
   #taken = false;
-  /** @type {(() => void) | null} */
-  #wake = null;
+  /** @type {(() => void)[]} Calls of next() that wait. */
+  #waiting = [];
   /** @type {(() => void) | null} */
   #cancel = null;
 
@@ -43,7 +43,7 @@ export class GenerationRun {
     const port = {
       push: (/** @type {Chunk[]} */ chunks) => {
         if (!this.#left) this.#chunks.push(...chunks);
-        this.#wake?.();
+        this.#wake();
       },
       left: () => this.#left,
       onLeave: (/** @type {() => void} */ cancel) => (this.#cancel = cancel),
@@ -99,16 +99,20 @@ export class GenerationRun {
       if (chunk) return { done: false, value: chunk };
       if (this.#error) throw this.#error;
       if (this.#ended) break;
-      await new Promise((resolve) => (this.#wake = () => resolve(undefined)));
+      await new Promise((resolve) => this.#waiting.push(() => resolve(undefined)));
     }
     return { done: true, value: undefined };
+  }
+
+  #wake() {
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   #leave() {
     if (this.#left) return;
     this.#left = true;
     this.#chunks = [];
-    this.#wake?.();
+    this.#wake();
     if (!this.#ended) this.#cancel?.();
   }
 
@@ -117,8 +121,22 @@ export class GenerationRun {
     this.#ended = true;
     this.#error = error;
     if (error?.code === 'aborted') this.#chunks = []; // the caller wants no more of it
-    this.#wake?.();
+    this.#wake();
   }
+}
+
+/**
+ * A call's settings as they are at the call, whatever the caller does with the object later.
+ * @template {object} T
+ * @param {T | null | undefined} settings
+ * @returns {T}
+ */
+export function takenSettings(settings) {
+  const given = settings ?? /** @type {T} */ ({});
+  if (typeof given !== 'object' || Array.isArray(given)) {
+    throw qwenError('usage', `settings are ${Array.isArray(given) ? 'an array' : `a ${typeof given}`}, not an object`);
+  }
+  return { ...given };
 }
 
 /**
@@ -233,6 +251,7 @@ export function wellFormed(text, what, notes) {
  * @param {NonNullable<Settings['stopping']>} stopping
  */
 export function stoppingRows(stopping) {
+  if (typeof stopping !== 'function') throw qwenError('usage', `stopping is a ${typeof stopping}, not a function`);
   /** @type {Map<number, { index: number, token_ids: number[], text: string }>} */
   const rows = new Map();
   /** The rows that the predicate ends after these chunks. */

@@ -108,10 +108,11 @@ static qw_status check_start(const qw_session *s, const qw_start *start, qw_erro
 
     if (start->n_prompts < 1) return qw_fail(err, QW_ERR_USAGE, "no prompt was given: pass at least one");
     if ((double)start->n_prompts * start->copies > s->options.max_rows)
-        return qw_fail(err, QW_ERR_USAGE,
-                       "%d prompts x %d sequences are more rows than the engine was loaded for: load it with maxRows "
-                       "of at least %.0f (now %d)",
-                       start->n_prompts, start->copies, (double)start->n_prompts * start->copies, s->options.max_rows);
+        return qw_fail(
+            err, QW_ERR_USAGE,
+            "%d prompts x num_return_sequences %d are more rows than the engine was loaded for: load it with maxRows "
+            "of at least %.0f (now %d)",
+            start->n_prompts, start->copies, (double)start->n_prompts * start->copies, s->options.max_rows);
     for (int32_t p = 0; p < start->n_prompts; p++) {
         int32_t n = start->lengths[p];
 

@@ -298,6 +298,50 @@ test('the end of the context forces forced_eos_token_id where no length does', a
   for (const row of two.sequences) assert.deepEqual([row.finish_reason, row.token_ids.at(-1)], ['eos', 4095]);
 });
 
+test('settings, prompts and callbacks that are none are usage errors of the result', async () => {
+  const message = [{ role: 'user', content: 'x' }];
+  for (const bad of [5, 'text', true, [1], () => 1]) {
+    await assert.rejects(engine.generate(PROMPT, bad).result, withCode('usage', /settings are/), String(bad));
+    await assert.rejects(engine.chat(message, bad).result, withCode('usage', /settings are/), String(bad));
+  }
+  assert.equal((await run(PROMPT, null)).sequences[0].token_ids[0], expected[0]);
+  assert.ok((await engine.chat(message, null).result).sequences);
+  for (const key of ['stopping', 'onProgress', 'signal'])
+    for (const bad of [5, 'text', {}])
+      await assert.rejects(run(PROMPT, { [key]: bad }), withCode('usage', new RegExp(`^${key} is`)), `${key} ${bad}`);
+  const nothing = { stopping: null, onProgress: null, signal: null, stop_strings: null, logits_processor: null };
+  assert.deepEqual((await run(PROMPT, { ...nothing, max_new_tokens: 12 })).sequences[0].token_ids, expected);
+  await stillWorks();
+});
+
+test('a call takes what it is given at the call, whatever becomes of it afterwards', async () => {
+  const ids = await idsOf(PROMPT);
+  const settings = { max_new_tokens: 12 };
+  const first = engine.generate(PROMPT, { max_new_tokens: 2 }).result;
+  const waiting = engine.generate(ids, settings);
+  ids.push(5, 6, 7);
+  settings.max_new_tokens = 1;
+  settings.suppress_tokens = expected;
+  assert.deepEqual((await waiting.result).sequences[0].token_ids, expected);
+  await first;
+  const messages = [{ role: 'user', content: 'Who is Emma?' }];
+  const { usage } = await engine.chat(messages, { max_new_tokens: 1 }).result;
+  const answer = engine.chat(messages, { max_new_tokens: 1 }).result;
+  messages[0].content = 'Another question that is longer';
+  messages.push({ role: 'assistant', content: '' });
+  assert.equal((await answer).usage.prompt_tokens, usage.prompt_tokens);
+});
+
+test('next() may be called ahead: every chunk comes once, in order', async () => {
+  const chunks = engine.generate(PROMPT, { max_new_tokens: 12 })[Symbol.asyncIterator]();
+  const ahead = await Promise.all(Array.from({ length: 14 }, () => chunks.next()));
+  assert.deepEqual(
+    ahead.flatMap(({ value }) => value?.token_ids ?? []),
+    expected,
+  );
+  assert.equal(ahead.at(-1).done, true);
+});
+
 // ---- models that are changed for the test
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'qw-rules-'));
