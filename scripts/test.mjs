@@ -71,7 +71,7 @@ await script(async (args) => {
   if (values.long) process.env.QW_LONG = '1';
   await node('scripts/setup.mjs');
   await node('scripts/build.mjs');
-  if (values.long || process.env.CI) await fetchModel();
+  if (values.long || !values.only) await fetchModel();
   const results = [];
   for (const kind of KINDS) if (wanted.includes(kind.name)) results.push(await runKind(kind, values));
   return summary(results);
