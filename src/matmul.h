@@ -72,9 +72,10 @@ void qw_acts_free(qw_acts *a);
 /* Another kernel, before qw_acts_set; false where the build does not have it. */
 bool qw_acts_use(qw_acts *a, qw_kernel kernel);
 
-/* The kernel that is fastest on this machine, found by running all that the build has for about 5 ms together. For
- * qw_acts_use, once per engine. Errors: memory. */
-qw_status qw_kernel_fastest(qw_kernel *fastest, qw_error *err);
+/* The kernel that is fastest on this machine, found by running all that the build has for about 10 ms together. For
+ * qw_acts_use, once per engine. seconds_per_product: of that kernel, comparable between builds; NULL: not wanted, and a
+ * build with one kernel runs nothing. Errors: memory. */
+qw_status qw_kernel_fastest(qw_kernel *fastest, double *seconds_per_product, qw_error *err);
 
 /* Prepares x [n][cols]; x must stay until the products are done. integer: some layout that will meet it is an integer
  * one. */

@@ -2,6 +2,7 @@
  * The exports, nothing else: int32, double and pointers in; a status (0 is success) or a pointer out. Text that comes back
  * stands at qwx_out / qwx_out_bytes until the next call. js/wasm.js is the only caller. */
 #include "alloc.h"
+#include "matmul.h"
 #include "qw.h"
 
 #include <emscripten.h>
@@ -45,6 +46,7 @@ QWX int32_t qwx_end_row(qwx_engine *x, int32_t index, const char *finish_reason)
 QWX int32_t qwx_result(qwx_engine *x);
 QWX void qwx_end(qwx_engine *x);
 QWX int32_t qwx_selftest(qwx_engine *x);
+QWX double qwx_trial(void);
 
 QWX void *qwx_alloc(size_t bytes)
 {
@@ -240,4 +242,14 @@ QWX void qwx_end(qwx_engine *x)
 QWX int32_t qwx_selftest(qwx_engine *x)
 {
     return (int32_t)qw_engine_selftest(x->engine, &x->out, &x->error);
+}
+
+/* Seconds per product of the build's fastest kernel, for a choice between builds; 0 where there is no memory. */
+QWX double qwx_trial(void)
+{
+    qw_kernel fastest;
+    double seconds = 0;
+
+    qw_kernel_fastest(&fastest, &seconds, NULL);
+    return seconds;
 }
