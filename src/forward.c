@@ -17,11 +17,6 @@ typedef struct run {
     qw_positions at;
 } run;
 
-static int32_t max_of(int32_t a, int32_t b)
-{
-    return a > b ? a : b;
-}
-
 static int32_t heads_dim(const qw_config *c)
 {
     return c->n_head * c->head_dim;
@@ -35,7 +30,7 @@ static int32_t kv_dim(const qw_config *c)
 /* Widest input of a product. */
 static int32_t widest(const qw_config *c)
 {
-    return max_of(max_of(c->dim, c->ffn_dim), heads_dim(c));
+    return qw_max(qw_max(c->dim, c->ffn_dim), heads_dim(c));
 }
 
 /* The float arrays of a scratch and their sizes, in one list for planning, making and freeing. */

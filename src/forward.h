@@ -9,6 +9,16 @@
 #include "matmul.h"
 #include "model.h"
 
+static inline int32_t qw_min(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int32_t qw_max(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
 /* All that a pass needs beside weights and cache, planned once: a pass allocates nothing. */
 typedef struct qw_scratch {
     int32_t max_tokens, max_logits;

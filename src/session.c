@@ -6,19 +6,9 @@
 
 #include <string.h>
 
-static int32_t min_of(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
-static int32_t max_of(int32_t a, int32_t b)
-{
-    return a > b ? a : b;
-}
-
 static int32_t max_tokens(const qw_session_options *o)
 {
-    return max_of(min_of(QW_PASS_MAX, o->n_ctx), o->max_rows);
+    return qw_max(qw_min(QW_PASS_MAX, o->n_ctx), o->max_rows);
 }
 
 double qw_session_kv_bytes(const qw_config *c, const qw_session_options *o)
@@ -169,7 +159,7 @@ static void assign_cache(qw_session *s, const qw_start *start, int32_t *kept, bo
         row->kv = best_row(s, taken, row->ids.v, row->n_prompt, &same);
         taken[row->kv] = true;
         if (start->reuse && start->reuse[prompt] < limit) limit = start->reuse[prompt];
-        kept[row->kv] = row->n_cached = min_of(same, limit);
+        kept[row->kv] = row->n_cached = qw_min(same, limit);
     }
     for (int32_t r = 0; r < s->job.n_rows; r++) {
         qw_row *row = &s->job.rows[r];
@@ -192,7 +182,7 @@ static qw_status make_rows(qw_session *s, const qw_start *start, qw_error *err)
             *row = (qw_row){.n_prompt = start->lengths[p], .leader = p * start->copies};
             QW_TRY(qw_ids_append(&row->ids, ids, (size_t)start->lengths[p], err));
         }
-        s->job.width = max_of(s->job.width, start->lengths[p]);
+        s->job.width = qw_max(s->job.width, start->lengths[p]);
         ids += start->lengths[p];
     }
     return QW_OK;

@@ -8,11 +8,6 @@
 
 #include <string.h>
 
-static int32_t min_of(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
 static int32_t in_cache(const qw_session *s, const qw_row *row)
 {
     return s->kv.row[row->kv].n;
@@ -54,7 +49,7 @@ static bool run_slice(qw_session *s, int32_t budget, float *hidden)
     qw_begun *begun = &s->job.pass;
     qw_pass pass = {s->ids, {s->pass_row, s->pass_pos, begun->n}, s->wanted, begun->n_wanted, hidden};
     int32_t n_layer = s->model->config.n_layer, layers = (int32_t)((int64_t)budget * n_layer / begun->n);
-    int32_t last = min_of(n_layer, begun->layer + (layers < 1 ? 1 : layers));
+    int32_t last = qw_min(n_layer, begun->layer + (layers < 1 ? 1 : layers));
 
     qw_forward(s->model, &s->scratch, &s->kv, s->pool, &pass, begun->layer, last);
     begun->layer = last;
@@ -81,7 +76,7 @@ static qw_status add_prompts(qw_session *s, int32_t max, qw_error *err)
 {
     for (int32_t r = 0; r < s->job.n_rows && s->job.pass.n < max; r++) {
         qw_row *row = &s->job.rows[r];
-        int32_t left = row->n_prompt - in_cache(s, row), n = min_of(left, max - s->job.pass.n);
+        int32_t left = row->n_prompt - in_cache(s, row), n = qw_min(left, max - s->job.pass.n);
 
         if (left <= 0 || row->finish || waits_for_leader(s, row)) continue;
         if (!add_tokens(s, row, n)) return no_room(err, s);
@@ -453,7 +448,7 @@ static qw_status step_forward(qw_session *s, int32_t max_tokens, qw_progress *pr
     if (r == j->n_rows) return QW_OK;
     j->out_row = r;
     j->out_pos = in_cache(s, &j->rows[r]);
-    QW_TRY(add_kept(s, &j->rows[r], j->hidden ? min_of(max_tokens, j->hidden_tokens) : max_tokens, err));
+    QW_TRY(add_kept(s, &j->rows[r], j->hidden ? qw_min(max_tokens, j->hidden_tokens) : max_tokens, err));
     j->out_n = j->pass.n_wanted;
     j->out_tokens = j->pass.n;
     run_slice(s, j->pass.n, j->hidden ? j->hidden_states : NULL);
@@ -472,7 +467,7 @@ qw_status qw_session_step(qw_session *s, int32_t max_tokens, qw_progress *progre
     qw_status status = QW_OK;
 
     *progress = QW_PROGRESS_DONE;
-    max_tokens = max_tokens < 1 ? 1 : min_of(max_tokens, s->scratch.max_tokens);
+    max_tokens = max_tokens < 1 ? 1 : qw_min(max_tokens, s->scratch.max_tokens);
     qw_session_clear_events(s);
     if (s->job.kind == QW_JOB_GENERATE) status = step_generate(s, max_tokens, progress, err);
     if (s->job.kind == QW_JOB_PREFILL) status = step_prefill(s, max_tokens, progress, err);
