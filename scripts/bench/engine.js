@@ -1,14 +1,17 @@
-// Figures of one engine through the public API alone, so that the same file measures in Node and in a page. Rates are
-// tokens per second, times milliseconds; the best of `runs`, since other work on the machine only ever adds time.
+// Figures of engines through the public API alone, so that the same file measures in Node and in a page. Rates are tokens per
+// second, times milliseconds. The best of several rounds counts, since other work on the machine only ever adds time; engines
+// that are compared take turns.
 
 const WORDS = ['alpha', 'beta', 'gamma', 'delta', 'river', 'stone', 'cloud', 'light'];
-
-/** A text of about n tokens that begins like no other seed's, so that nothing comes from the cache. */
-function text(n, seed) {
-  return `${seed} ${Array.from({ length: n - 2 }, (_, i) => WORDS[(i * 7 + seed * 3 + (i >> 3)) % 8]).join(' ')}`;
-}
+const WARM_UP = { tokens: 24, generate: 8 };
 
 let seed = 1000;
+
+/** A text of n tokens that begins like no other one, so that nothing comes from the cache: a number of four digits, words. */
+function text(n) {
+  seed++;
+  return `${seed} ${Array.from({ length: n - 4 }, (_, i) => WORDS[(i * 7 + seed * 3 + (i >> 3)) % 8]).join(' ')}`;
+}
 
 /** One generation of exactly n tokens a row: tokens per second of prompt and of decoding, and the first chunk's time. */
 async function run(engine, prompt, n, settings = {}) {
@@ -17,7 +20,7 @@ async function run(engine, prompt, n, settings = {}) {
   const generation = engine.generate(prompt, { max_new_tokens: n, min_new_tokens: n, ...settings });
   for await (const chunk of generation) if (chunk.token_ids.length) first ||= performance.now() - start;
   const { usage, timings } = await generation.result;
-  const rows = Array.isArray(prompt) && typeof prompt[0] === 'string' ? prompt.length : 1;
+  const rows = Array.isArray(prompt) ? prompt.length : 1;
   return {
     first,
     prefill: (1000 * (usage.prompt_tokens - usage.cached_tokens)) / timings.prefill,
@@ -25,51 +28,64 @@ async function run(engine, prompt, n, settings = {}) {
   };
 }
 
-/** The best of several runs, figure by figure. */
-async function best(runs, once) {
-  const all = [];
-  for (let i = 0; i < runs; i++) all.push(await once());
-  return {
-    first: Math.min(...all.map((r) => r.first)),
-    prefill: Math.max(...all.map((r) => r.prefill)),
-    decode: Math.max(...all.map((r) => r.decode)),
-  };
+/** Keeps the best under a name; a time is better when it is less. */
+function keep(figures, name, value, isTime = false) {
+  figures[name] = isTime ? Math.min(figures[name] ?? Infinity, value) : Math.max(figures[name] ?? 0, value);
+}
+
+/** What is compared with decoding one row greedily: sampling, the first token, a batch, and a context of 4,000 tokens. */
+async function measureMore(engine, figures, rounds) {
+  const sampling = { do_sample: true, top_k: 50, top_p: 0.9, seed: 1 };
+  for (let round = 0; round < 2 * rounds; round++) {
+    const rows = Array.from({ length: 8 }, () => text(16));
+    keep(figures, 'greedy', (await run(engine, text(16), 32)).decode);
+    keep(figures, 'sampled', (await run(engine, text(16), 32, sampling)).decode);
+    keep(figures, 'firstToken', (await run(engine, text(20), 2)).first, true);
+    keep(figures, 'batch8', (await run(engine, rows, 16)).decode);
+  }
+  const long = text(4000); // read once: later rounds find it in the cache
+  for (let round = 0; round < rounds; round++) keep(figures, 'decodeAt4000', (await run(engine, long, 32)).decode);
 }
 
 /**
+ * Loads one engine for each of the runs; those of a group take turns.
  * @param {typeof import('../../js/index.js').Engine} Engine
  * @param {string} source
- * @param {{ threads: number, simd: 'auto' | 'base' | 'relaxed', long?: boolean, runs?: number }} options long: the figures
- *   beside decode and prefill too (a context of 4,000 tokens, batch, sampling).
+ * @param {Record<string, { threads: number, simd: 'auto' | 'base', threaded?: boolean, more?: boolean }>[]} groups
+ *   by name. threaded: the build with threads, whatever their number; more: all figures, not those of the turns alone.
+ * @param {{ dist: string, rounds: number }} options dist: folder of the wasm files
  */
-export async function measure(Engine, source, { threads, simd, long = false, runs = 3 }) {
-  const start = performance.now();
-  const engine = await Engine.load(source, { threads, simd, contextLength: 4352, cache: false });
-  const figures = { simd: engine.info.simd, threads: engine.info.threads, load: performance.now() - start };
-  await run(engine, text(24, seed++), 8);
-  const short = await best(runs, () => run(engine, text(16, seed++), 32));
-  Object.assign(figures, {
-    decode: short.decode,
-    prefill: (await best(runs, () => run(engine, text(256, seed++), 2))).prefill,
-  });
-  if (long) {
-    figures.firstToken = (await best(runs, () => run(engine, text(20, seed++), 2))).first;
-    figures.sampled = (
-      await best(runs, () => run(engine, text(16, seed++), 32, { do_sample: true, top_k: 50, top_p: 0.9, seed: 1 }))
-    ).decode;
-    figures.batch8 = (
-      await best(runs, () =>
-        run(
-          engine,
-          Array.from({ length: 8 }, () => text(16, seed++)),
-          16,
-        ),
-      )
-    ).decode;
-    figures.decodeAt4000 = (await run(engine, text(4000, seed++), 24)).decode;
+export async function measure(Engine, source, groups, { dist, rounds }) {
+  const all = {};
+  for (const group of groups) {
+    const engines = [];
+    for (const [name, { threads, simd, threaded, more }] of Object.entries(group)) {
+      const relaxed = Object.values(all).some((figures) => figures.simd === 'relaxed') ? '-relaxed' : '';
+      const wasmUrl = threaded ? `${dist}qwen2-threads${relaxed}.wasm` : undefined;
+      const start = performance.now();
+      const engine = await Engine.load(source, {
+        threads,
+        simd,
+        wasmUrl,
+        contextLength: more ? 4352 : 512,
+        cache: false,
+      });
+      const { info } = engine;
+      const figures = { simd: info.simd, threads: info.threads, load: performance.now() - start };
+      all[name] = Object.assign(figures, { memoryBytes: info.memoryBytes, wasmBytes: info.wasmBytes });
+      engines.push({ engine, figures, more });
+      await run(engine, text(WARM_UP.tokens), WARM_UP.generate);
+    }
+    for (let round = 0; round < rounds; round++) {
+      for (const { engine, figures } of engines) {
+        keep(figures, 'decode', (await run(engine, text(16), 32)).decode);
+        keep(figures, 'prefill', (await run(engine, text(256), 2)).prefill);
+      }
+    }
+    for (const { engine, figures, more } of engines) {
+      if (more) await measureMore(engine, figures, rounds);
+      await engine.close();
+    }
   }
-  figures.memoryBytes = engine.info.memoryBytes;
-  figures.wasmBytes = engine.info.wasmBytes;
-  await engine.close();
-  return figures;
+  return all;
 }
