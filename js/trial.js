@@ -2,8 +2,8 @@
 // what won is remembered beside the models. Results do not depend on the choice, only speed does.
 import { SIMD_FILE } from './cache.js';
 
-/** Each build's trial takes some milliseconds; the best of several, since the first ones run code that is not optimised yet. */
-const ROUNDS = 3;
+/** Each build's trial takes 5 to 10 ms; the better one of two, since the first may begin in code that is not optimised yet. */
+const ROUNDS = 2;
 
 /**
  * @typedef {import('./protocol.js').WasmChoice} WasmChoice

@@ -32,6 +32,7 @@ export const EXPORTS = [
   'status_name',
   'step',
   'tokenize',
+  'trial',
   'want',
 ];
 

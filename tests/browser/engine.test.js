@@ -65,6 +65,42 @@ test('with threads, a second load comes from the private file system, which mode
   await tab.close();
 });
 
+test('the builds are timed at the first load, and what won is remembered beside the models', async () => {
+  const tab = await open();
+  /** @type {string[]} */
+  let files = [];
+  tab.context.on('request', (request) => files.push(new URL(request.url()).pathname));
+  const wasmFiles = () =>
+    files
+      .splice(0)
+      .filter((name) => name.endsWith('.wasm'))
+      .sort();
+  const edit = (change) =>
+    tab.page.evaluate(async (text) => {
+      const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('qwen2-wasm');
+      const handle = await folder.getFileHandle('simd.json');
+      const known = JSON.parse(await (await handle.getFile()).text());
+      const stream = await handle.createWritable();
+      await stream.write(JSON.stringify({ ...known, ...JSON.parse(text) }));
+      await stream.close();
+      return known;
+    }, JSON.stringify(change));
+  const first = await load(tab, MODEL, { threads: 2 });
+  const chosen = first.simd === 'relaxed' ? '-relaxed' : '';
+  const trial = ['/dist/qwen2-relaxed.wasm', `/dist/qwen2-threads${chosen}.wasm`, '/dist/qwen2.wasm'];
+  assert.deepEqual(wasmFiles(), trial);
+  const { relaxed, seconds } = await edit({ relaxed: false });
+  assert.equal(first.simd, relaxed ? 'relaxed' : 'base');
+  assert.equal(relaxed, seconds.relaxed <= seconds.base);
+  assert.equal((await load(tab, MODEL, { threads: 2 })).simd, 'base');
+  assert.deepEqual(wasmFiles(), ['/dist/qwen2-threads.wasm', '/dist/qwen2.wasm']);
+  await edit({ relaxed: true, device: 'another' });
+  assert.equal((await load(tab, MODEL, { threads: 2 })).simd, first.simd);
+  assert.deepEqual(wasmFiles(), trial);
+  tab.expectClean();
+  await tab.close();
+});
+
 test('a kept model loads with the server gone', async () => {
   const tab = await open();
   await load(tab);

@@ -1,7 +1,15 @@
 // simd: 'auto': which build is kept, when it is timed, and what is remembered.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { settle } from '../../js/trial.js';
+import { capabilities, Engine, TINY } from './support/package.js';
+
+const folder = mkdtempSync(path.join(os.tmpdir(), 'qw-trial-'));
+after(() => rmSync(folder, { recursive: true }));
 
 const CHOICE = { urls: { '': 'base', '-relaxed': 'relaxed' }, threads: 2, shared: true, relaxed: true, trial: true };
 
@@ -22,23 +30,23 @@ async function settled(seconds, { files = null, choice = CHOICE, device = 'this 
 }
 
 test('the build whose best round is the faster one is kept', async () => {
-  assert.deepEqual(await settled({ base: [1], relaxed: [2] }), ['base', 3, 3]);
-  assert.deepEqual(await settled({ base: [2], relaxed: [1] }), ['relaxed', 3, 3]);
-  assert.deepEqual(await settled({ base: [5, 2, 5], relaxed: [9, 9, 1] }), ['relaxed', 3, 3]);
-  assert.deepEqual(await settled({ base: [1], relaxed: [1] }), ['relaxed', 3, 3]);
+  assert.deepEqual(await settled({ base: [1], relaxed: [2] }), ['base', 2, 2]);
+  assert.deepEqual(await settled({ base: [2], relaxed: [1] }), ['relaxed', 2, 2]);
+  assert.deepEqual(await settled({ base: [5, 2], relaxed: [9, 1] }), ['relaxed', 2, 2]);
+  assert.deepEqual(await settled({ base: [1], relaxed: [1] }), ['relaxed', 2, 2]);
 });
 
 test('what was found is remembered, for this device and these wasm files', async () => {
   const files = {};
-  assert.deepEqual(await settled({ base: [1], relaxed: [2] }, { files }), ['base', 3, 3]);
+  assert.deepEqual(await settled({ base: [1], relaxed: [2] }, { files }), ['base', 2, 2]);
   assert.deepEqual(await settled({ base: [2], relaxed: [1] }, { files }), ['base', 0, 0]);
-  assert.deepEqual(await settled({ base: [2], relaxed: [1] }, { files, device: 'another' }), ['relaxed', 3, 3]);
+  assert.deepEqual(await settled({ base: [2], relaxed: [1] }, { files, device: 'another' }), ['relaxed', 2, 2]);
   for (const text of ['', '{', 'null', '{"device":"this one"}', '{"device":"this one","relaxed":1}'])
-    assert.deepEqual(await settled({ base: [1], relaxed: [2] }, { files: { 'simd.json': text } }), ['base', 3, 3]);
+    assert.deepEqual(await settled({ base: [1], relaxed: [2] }, { files: { 'simd.json': text } }), ['base', 2, 2]);
 });
 
 test('where nothing can be kept it is timed each time', async () => {
-  for (let i = 0; i < 2; i++) assert.deepEqual(await settled({ base: [1], relaxed: [2] }), ['base', 3, 3]);
+  for (let i = 0; i < 2; i++) assert.deepEqual(await settled({ base: [1], relaxed: [2] }), ['base', 2, 2]);
   const full = { text: async () => null, write: () => Promise.reject(new Error('no room')) };
   const context = { store: async () => /** @type {any} */ (full), device: '', start: async () => () => 1 };
   assert.equal((await settle(CHOICE, context)).relaxed, true);
@@ -46,7 +54,7 @@ test('where nothing can be kept it is timed each time', async () => {
 
 test('a trial that fails leaves the relaxed build, and nothing is remembered', async () => {
   const files = {};
-  assert.deepEqual(await settled({ base: [1], relaxed: [0] }, { files }), ['relaxed', 3, 3]);
+  assert.deepEqual(await settled({ base: [1], relaxed: [0] }, { files }), ['relaxed', 2, 2]);
   const start = () => Promise.reject(new Error('no such file'));
   const context = { store: async () => storeOf(files), device: '', start };
   assert.equal((await settle(CHOICE, context)).relaxed, true);
@@ -58,4 +66,41 @@ test('a choice without a question is not timed', async () => {
     const choice = { ...CHOICE, relaxed, trial: false };
     assert.deepEqual(await settled({ base: [1], relaxed: [1] }, { choice }), [relaxed ? 'relaxed' : 'base', 0, 0]);
   }
+});
+
+/** Loads and closes; the build that was taken. */
+async function loaded(options) {
+  const engine = await Engine.load(TINY, options);
+  const { simd } = engine.info;
+  await engine.close();
+  return simd;
+}
+
+test('the package times once, and takes what it remembers', async (t) => {
+  if (!(await capabilities()).relaxedSimd) return t.skip('no relaxed SIMD here');
+  const cache = path.join(folder, 'auto');
+  const file = path.join(cache, 'simd.json');
+  const simd = await loaded({ cache });
+  const { relaxed, seconds, device } = JSON.parse(readFileSync(file, 'utf8'));
+  assert.ok(seconds.base > 0 && seconds.base < 1 && seconds.relaxed > 0 && seconds.relaxed < 1);
+  assert.equal(relaxed, seconds.relaxed <= seconds.base);
+  assert.equal(simd, relaxed ? 'relaxed' : 'base');
+  for (const kept of [true, false]) {
+    writeFileSync(file, JSON.stringify({ device, relaxed: kept }));
+    assert.equal(await loaded({ cache, threads: 1 }), kept ? 'relaxed' : 'base');
+    assert.equal(await loaded({ cache, threads: 2 }), kept ? 'relaxed' : 'base');
+    assert.equal(readFileSync(file, 'utf8'), JSON.stringify({ device, relaxed: kept }));
+  }
+});
+
+test('simd or a wasm file given explicitly is never timed', async (t) => {
+  if (!(await capabilities()).relaxedSimd) return t.skip('no relaxed SIMD here');
+  const cache = path.join(folder, 'explicit');
+  const file = path.join(cache, 'simd.json');
+  const build = (name) => fileURLToPath(new URL(`../../dist/${name}.wasm`, import.meta.url));
+  assert.equal(await loaded({ cache, simd: 'base' }), 'base');
+  assert.equal(await loaded({ cache, simd: 'relaxed' }), 'relaxed');
+  assert.equal(await loaded({ cache, wasmUrl: build('qwen2-threads') }), 'base');
+  assert.equal(await loaded({ cache, wasmUrl: build('qwen2-relaxed') }), 'relaxed');
+  assert.equal(existsSync(file), false);
 });
