@@ -201,15 +201,20 @@ export function judge(results) {
   });
 }
 
-/** The lines as text. */
-export function table(lines) {
+/** The lines as rows of text: name, figure, must, aim, verdict; the head first. */
+function cells(lines) {
   const digits = (n) => (Math.abs(n) >= 100 ? n.toFixed(0) : Math.abs(n) >= 10 ? n.toFixed(1) : n.toFixed(2));
   const rows = lines.map(({ name, figure, unit, most, must, aim, verdict }) => {
     const shown = figure === null ? '-' : `${digits(figure)}${unit && ` ${unit}`}`;
-    const sign = most ? '<=' : '>=';
+    const sign = most ? '≤' : '≥';
     return [name, shown, `${sign} ${must}`, aim === undefined ? '' : `${sign} ${aim}`, verdict];
   });
-  const all = [['line', 'figure', 'must', 'aim', ''], ...rows];
+  return [['line', 'figure', 'must', 'aim', ''], ...rows];
+}
+
+/** For a terminal. */
+export function table(lines) {
+  const all = cells(lines);
   const widths = [0, 1, 2, 3].map((i) => Math.max(...all.map((row) => row[i].length)));
   return all
     .map((row) =>
@@ -219,4 +224,10 @@ export function table(lines) {
         .trimEnd(),
     )
     .join('\n');
+}
+
+/** For README. */
+export function markdown(lines) {
+  const [head, ...rows] = cells(lines).map((row) => `| ${row.join(' | ')} |`);
+  return [head, '| --- | --- | --- | --- | --- |', ...rows].join('\n');
 }
