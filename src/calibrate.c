@@ -87,7 +87,7 @@ qw_status qw_kernel_fastest(qw_kernel *fastest, double *seconds_per_product, qw_
 {
     double seconds;
 
-    *fastest = FIRST;
+    *fastest = (qw_kernel)FIRST;
     if (KERNELS == 1 && !seconds_per_product) return QW_OK;
     return run_trial(fastest, seconds_per_product ? seconds_per_product : &seconds, err);
 }
