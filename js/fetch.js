@@ -402,8 +402,8 @@ function joined(a, b) {
 }
 
 /**
- * Whether the file at a URL is still the one with these validators: 'same', 'changed', or 'unknown' where the server
- * cannot be reached within a short time, or answers with something that is no file.
+ * Whether the file at a URL is still the one with these validators: 'same', 'changed', 'unknown' where the answer does not
+ * tell (it may be no file at all), 'unreachable' where none comes within a short time, or the server is out of order.
  * @param {string} url
  * @param {{ etag: string, modified: string, bytes: number }} known
  * @param {{ signal: AbortSignal, headers?: Record<string, string>, ms: number }} options
@@ -417,6 +417,7 @@ export async function compareWithServer(url, known, { signal, headers, ms }) {
     const range = { Range: 'bytes=0-0' };
     const response = await fetch(url, { headers: { ...headers, ...range }, signal: request.signal, cache: 'no-store' });
     const html = (response.headers.get('content-type') ?? '').startsWith('text/html');
+    if (response.status === 429 || response.status >= 500) return 'unreachable';
     if ((response.status !== 206 && response.status !== 200) || html) return 'unknown';
     const range0 = parseContentRange(response.headers.get('content-range'));
     const sure = response.status === 200 && !isEncoded(response) && response.type !== 'cors';
@@ -428,7 +429,7 @@ export async function compareWithServer(url, known, { signal, headers, ms }) {
     if (modified && known.modified) return modified === known.modified ? 'same' : 'changed';
     return Number.isFinite(size) ? 'same' : 'unknown';
   } catch {
-    return 'unknown';
+    return 'unreachable';
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', abort);

@@ -41,6 +41,8 @@ export class Files {
   #opened = new Map();
   /** Bytes of the open files that are on this device already. */
   cachedBytes = 0;
+  /** A kept file's server did not answer: the others of this load are not asked for, so that one wait is all. */
+  #unreachable = false;
 
   /** @param {FilesOptions} options */
   constructor(options) {
@@ -145,6 +147,7 @@ export class Files {
       url,
       name,
       hash,
+      optional,
       open: (probe) => HttpFile.open(url, { name, optional, probe, ...this.#http(url) }),
       compare: (known) => compareWithServer(url, known, { ...this.#http(url), ms: VALIDATE_MS }),
     });
@@ -161,6 +164,7 @@ export class Files {
       url: `sha256:${place.sha256}`,
       name,
       hash: place.sha256,
+      optional: false,
       open: async () => ManifestFile.open(name, place, openPart),
       compare: async () => 'same',
     });
@@ -192,6 +196,10 @@ export class Files {
       const kept = await this.#kept(store, key, entry, remote);
       if (kept) return kept;
     }
+    if (remote.optional && !entry && this.#unreachable) {
+      this.#options.note(`${remote.url} cannot be asked for now and is not on this device: it counts as absent`);
+      return null;
+    }
     const file = await remote.open(entry !== null && !headersOnly);
     if (!file) return null;
     if (headersOnly) {
@@ -217,15 +225,17 @@ export class Files {
   async #kept(store, key, entry, remote) {
     const { note, headersOnly } = this.#options;
     const sure = Boolean(remote.hash) && entry.sha256 === remote.hash;
-    const state = sure ? 'same' : await remote.compare(entry);
+    const ask = async () => (this.#unreachable ? 'unreachable' : await remote.compare(entry));
+    const state = sure ? 'same' : await ask();
     const file = state === 'changed' ? null : await store.open(`${key}.bin`, false).catch(() => null);
     if (!file || file.size() !== entry.bytes) {
       file?.close();
       await removeEntry(store, key).catch(() => {});
       return null;
     }
-    if (state === 'unknown')
+    if (state === 'unknown' || (state === 'unreachable' && !this.#unreachable))
       note(`${remote.url} could not be asked whether it changed: the copy on this device is used`);
+    this.#unreachable ||= state === 'unreachable';
     this.cachedBytes += entry.bytes;
     const touched = { ...entry, lastUsed: Date.now() };
     if (!headersOnly) await writeEntry(store, key, touched).catch(() => {});
@@ -278,8 +288,9 @@ export class Files {
  * @property {string} url what the cache knows it by
  * @property {string} name
  * @property {string | undefined} hash
+ * @property {boolean} optional
  * @property {(probe: boolean) => Promise<RemoteFile | null>} open probe: a part of it is kept already
- * @property {(known: import('./cache.js').Entry) => Promise<'same' | 'changed' | 'unknown'>} compare
+ * @property {(known: import('./cache.js').Entry) => Promise<'same' | 'changed' | 'unknown' | 'unreachable'>} compare
  */
 
 /**

@@ -163,18 +163,24 @@ class Loader {
  * A source whose main file is a manifest becomes what the manifest lists.
  * @param {LoadRequest} request
  * @param {LoadContext} context
+ * @param {boolean} headersOnly plan(): nothing is kept
  */
-async function withoutManifest(request, context) {
+async function withoutManifest(request, context, headersOnly) {
   const { main, files } = request.source;
   const place = files[main];
   if (place?.kind !== 'url' || !main.endsWith('.json') || main === 'config.json') return request;
-  const loader = new Loader({ ...request, sha256: undefined }, { ...context, store: null }, false);
+  const loader = new Loader({ ...request, sha256: undefined }, context, headersOnly);
   const file = await loader.files.open(main, false);
   if (!file) throw qwenError('storage', `${place.url}: no such file`);
   const bytes = new Uint8Array(file.size);
-  for (let at = 0; at < bytes.length;) at += await file.fill(bytes.subarray(at), at);
-  loader.files.close();
-  const listed = parseManifest(new TextDecoder().decode(bytes), place.url);
+  let listed;
+  try {
+    for (let at = 0; at < bytes.length;) at += await file.fill(bytes.subarray(at), at);
+    listed = parseManifest(new TextDecoder().decode(bytes), place.url);
+    if (!headersOnly) await file.finish();
+  } finally {
+    loader.files.close();
+  }
   return {
     ...request,
     source: { ...request.source, main: mainOf(Object.keys(listed)), files: listed, siblings: null },
@@ -264,7 +270,7 @@ async function settleAndCompile(request, { trial }) {
  * @returns {Promise<import('./types.js').MemoryPlan>}
  */
 export async function planModel(request, context) {
-  const full = await withoutManifest(request, context);
+  const full = await withoutManifest(request, context, true);
   const { planner } = await compileBoth(request.wasm);
   const loader = new Loader(full, context, true);
   try {
@@ -325,7 +331,7 @@ function adviceFor({ contextLength, kvBytes, weightBytes }) {
  */
 export async function loadModel(request, context) {
   const { wasm: choice, chosen, planner } = await settleAndCompile(request, context);
-  const full = { ...(await withoutManifest(request, context)), wasm: choice };
+  const full = { ...(await withoutManifest(request, context, false)), wasm: choice };
   const loader = new Loader(full, context, false);
   try {
     const plan = await readHeaders(loader, full, planner);

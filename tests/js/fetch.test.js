@@ -1,5 +1,6 @@
 // Files over HTTP, against a server with faults.
 import assert from 'node:assert/strict';
+import http from 'node:http';
 import { after, before, test } from 'node:test';
 import { compareWithServer, HttpFile } from '../../js/fetch.js';
 import { someBytes, startStub } from './support/stub-server.js';
@@ -81,6 +82,55 @@ for (const encoding of /** @type {const} */ (['gzip', 'br'])) {
   });
 }
 
+test("an answer that says 'identity' is an answer like others, in ranges", async () => {
+  const url = stub.serve('/identity', BYTES, { headers: { 'Content-Encoding': 'identity' } });
+  stub.asked.length = 0;
+  const file = await HttpFile.open(url, options());
+  assert.equal(file.size, BYTES.length);
+  assert.deepEqual(await readAll(file), BYTES);
+  assert.deepEqual(
+    stub.asked.map((one) => one.range),
+    ['bytes=0-'],
+  );
+});
+
+test('of a file of 2.5 GB only pieces are held at a time, and positions beyond 2^31 are right', async () => {
+  const size = 2_500_000_000;
+  const piece = Buffer.alloc(1 << 20, 7);
+  let sent = 0;
+  const server = http.createServer((request, response) => {
+    const start = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1]);
+    response.writeHead(206, { 'Content-Range': `bytes ${start}-${size - 1}/${size}`, 'Content-Length': size - start });
+    const more = () => {
+      do sent += piece.length;
+      while (!response.destroyed && response.write(piece));
+    };
+    response.on('drain', more);
+    more();
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  const url = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}/big`;
+  const file = await HttpFile.open(url, options());
+  assert.equal(file.size, size);
+  const view = new Uint8Array(1 << 20);
+  const first = 2_400_000_000;
+  let taken = 0;
+  const take = async (/** @type {number} */ bytes) => {
+    while (taken < bytes) {
+      const n = await file.fill(view, first + taken);
+      assert.ok(n >= 1 && view[0] === 7 && view[n - 1] === 7);
+      taken += n;
+    }
+  };
+  await take(2e7);
+  await new Promise((resolve) => setTimeout(resolve, 200)); // a reader that takes its time holds the server up
+  assert.ok(sent - taken < 3e7, `${sent} bytes were sent, ${taken} taken`);
+  await take(size - first);
+  file.close();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
 test('without a length the size is found by reading', async () => {
   const url = stub.serve('/nolength', BYTES, { noLength: true, noRanges: true });
   const file = await HttpFile.open(url, options());
@@ -132,6 +182,15 @@ test('403 for a resumed range is a network error with the status', async () => {
   const file = await HttpFile.open(url, options());
   stub.serve('/expired', BYTES, { failures: [{ status: 403 }] });
   await assert.rejects(readAll(file), code('network', /status 403/));
+});
+
+test('a redirect whose target expired is asked for anew at the original URL', async () => {
+  const targets = ['/signed-1', '/signed-2'].map((path) => stub.serve(path, BYTES, { cuts: [120_000] }));
+  const url = stub.serve('/signed', '', { redirect: targets[0] });
+  const file = await HttpFile.open(url, options());
+  stub.serve('/signed-1', '', { failures: Array.from({ length: 9 }, () => ({ status: 403 })) });
+  stub.serve('/signed', '', { redirect: targets[1] });
+  assert.deepEqual(await readAll(file), BYTES);
 });
 
 test('HTML with status 200 is an error that names the URL, or an absent optional file with a note', async () => {
@@ -189,7 +248,7 @@ test('a token goes to its own origin and not along a redirect to another', async
   }
 });
 
-test('a kept file is the same, changed, or unknown', async () => {
+test('a kept file is the same, changed, or unknown, or nobody answers', async () => {
   const url = stub.serve('/kept', BYTES, { etag: '"a"' });
   const known = { etag: '"a"', modified: '', bytes: BYTES.length };
   const compare = (more = {}, ms = 2000) =>
@@ -199,8 +258,12 @@ test('a kept file is the same, changed, or unknown', async () => {
   assert.equal(await compare({ bytes: 1 }), 'changed');
   stub.serve('/kept', '<html>', { headers: { 'Content-Type': 'text/html' }, noRanges: true });
   assert.equal(await compare(), 'unknown');
+  for (const status of [429, 500, 503]) {
+    stub.serve('/kept', BYTES, { failures: [{ status }] });
+    assert.equal(await compare(), 'unreachable');
+  }
   stub.serve('/kept', BYTES, { hang: true });
   const started = performance.now();
-  assert.equal(await compare({}, 200), 'unknown');
+  assert.equal(await compare({}, 200), 'unreachable');
   assert.ok(performance.now() - started < 1000);
 });

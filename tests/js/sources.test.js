@@ -164,6 +164,52 @@ test('without a network, behind a captive portal or a black hole, a kept file lo
   }
 });
 
+test('a page of HTML in the place of a file is not kept, and the file loads once it is there', async () => {
+  for (const [text, errorCode] of [
+    ['\n<!DOCTYPE html><p>no such file', 'network'],
+    ['version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n', 'format'],
+  ]) {
+    const url = stub.serve('/m.gguf', text);
+    await assert.rejects(load(await filesOf(url)), code(errorCode, /\/m\.gguf: got/));
+    assert.deepEqual(readdirSync(folder), []);
+    stub.serve('/m.gguf', BYTES);
+    assert.deepEqual((await load(await filesOf(url))).bytes, BYTES);
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('where the server of a folder is gone, one wait serves all its files, and those that were never there are absent', async () => {
+  for (const name of ['config.json', 'tokenizer.json', 'model.safetensors']) stub.serve(`/c/${name}`, BYTES);
+  const names = [
+    ['config.json', false],
+    ['tokenizer.json', true],
+    ['chat_template.jinja', true],
+    ['model.safetensors', false],
+  ];
+  const all = async (url, notes = []) => {
+    const files = await filesOf(url, { notes });
+    const sizes = [];
+    for (const [name, optional] of names) sizes.push((await files.open(name, optional))?.size ?? null);
+    await files.finish();
+    files.close();
+    return sizes;
+  };
+  const sizes = [BYTES.length, BYTES.length, null, BYTES.length];
+  const url = `${stub.url}c/`;
+  assert.deepEqual(await all(url), sizes);
+  const hang = () => names.forEach(([name]) => stub.serve(`/c/${name}`, BYTES, { hang: true }));
+  const busy = () =>
+    names.forEach(([name]) => stub.serve(`/c/${name}`, BYTES, { failures: [{ status: 503 }, { status: 503 }] }));
+  for (const fault of [hang, busy]) {
+    fault();
+    const notes = [];
+    const started = performance.now();
+    assert.deepEqual(await all(url, notes), sizes);
+    assert.ok(performance.now() - started < 4000);
+    assert.match(notes.join('\n'), /^[^\n]*config\.json could not be asked.*\n[^\n]*chat_template\.jinja.*absent$/);
+  }
+});
+
 test('an interrupted load goes on from what was kept, and ends with the right bytes', async () => {
   const large = someBytes(3_000_000);
   const url = stub.serve('/m.gguf', large);
