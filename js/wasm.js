@@ -2,7 +2,9 @@
 // memory are made anew each time (it may have grown, it may be shared), text is copied before it is decoded (TextDecoder
 // refuses shared memory), and a pointer above 2 GiB arrives negative (>>> 0).
 import createQwen2 from '../build/wasm/qwen2.js';
+import { WASM_HASHES } from '../build/wasm/version.mjs';
 import { messageOf, qwenError } from './errors.js';
+import { Sha256 } from './sha256.js';
 
 /** Every export of src/wasm.c; scripts compare the list with the built module. */
 export const EXPORTS = [
@@ -88,14 +90,13 @@ export function fixedMemory(pages, shared) {
 export const growingMemory = () => new WebAssembly.Memory({ initial: INITIAL_BYTES / PAGE, maximum: MEMORY_MAX_PAGES });
 
 /**
- * Fetches and compiles a wasm file.
  * @param {string} url
- * @returns {Promise<{ module: WebAssembly.Module, bytes: number }>}
+ * @param {RequestCache} cache
  */
-export async function compileWasm(url) {
+async function fetchWasm(url, cache) {
   let code;
   try {
-    const response = await fetch(url);
+    const response = await fetch(url, { cache });
     if (!response.ok) throw new Error(`status ${response.status}`);
     code = await response.arrayBuffer();
   } catch (error) {
@@ -104,6 +105,40 @@ export async function compileWasm(url) {
   const [a, s, m, end] = new Uint8Array(code, 0, Math.min(4, code.byteLength));
   if (a !== 0 || s !== 0x61 || m !== 0x73 || end !== 0x6d) {
     throw qwenError('environment', `${url}: not a wasm file (is the file beside worker.js, or wasmUrl right?)`);
+  }
+  return code;
+}
+
+/**
+ * Whether the file was built with this script. Pages of plain http have no crypto.subtle.
+ * @param {ArrayBuffer} code
+ */
+async function belongsHere(code) {
+  const digest = await globalThis.crypto?.subtle?.digest('SHA-256', code);
+  if (digest) {
+    const hex = Array.from(new Uint8Array(digest, 0, 8), (byte) => byte.toString(16).padStart(2, '0'));
+    return WASM_HASHES.includes(hex.join(''));
+  }
+  const hash = new Sha256();
+  hash.update(new Uint8Array(code));
+  return WASM_HASHES.includes(hash.digest().slice(0, 16));
+}
+
+/**
+ * Fetches and compiles a wasm file. One that a cache has kept from another version is asked for anew.
+ * @param {string} url
+ * @returns {Promise<{ module: WebAssembly.Module, bytes: number }>}
+ */
+export async function compileWasm(url) {
+  let code = await fetchWasm(url, 'default');
+  let known = await belongsHere(code);
+  if (!known) {
+    code = await fetchWasm(url, 'reload');
+    known = await belongsHere(code);
+  }
+  if (!known) {
+    const way = 'copy all files of dist/ together, and clear what a cache on the way has kept';
+    throw qwenError('environment', `${url}: not the file that belongs to this worker.js, or not all of it: ${way}`);
   }
   try {
     return { module: await WebAssembly.compile(code), bytes: code.byteLength };

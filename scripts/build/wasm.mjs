@@ -80,12 +80,16 @@ function checkOneGlueServesAll() {
   }
 }
 
-/** What tells these wasm files from other ones, for what is remembered of them on a device. */
+/** What tells these wasm files from other ones: for the worker that belongs to them, and for what a device remembers of them. */
 function writeVersion() {
-  const hash = createHash('sha256');
-  for (const build of WASM_BUILDS) hash.update(readFileSync(at('dist', `${build}.wasm`)));
-  const version = hash.digest('hex').slice(0, 16);
-  writeFileSync(at('build/wasm/version.mjs'), `export const WASM_VERSION = '${version}';\n`);
+  const hashOf = (/** @type {string | Buffer} */ bytes) =>
+    createHash('sha256').update(bytes).digest('hex').slice(0, 16);
+  const hashes = WASM_BUILDS.map((build) => hashOf(readFileSync(at('dist', `${build}.wasm`))));
+  const lines = [
+    `export const WASM_VERSION = '${hashOf(hashes.join())}';`,
+    `export const WASM_HASHES = ${JSON.stringify(hashes)};`,
+  ];
+  writeFileSync(at('build/wasm/version.mjs'), `${lines.join('\n')}\n`);
 }
 
 /** Compiles and links; dist/*.wasm and the glue build/wasm/qwen2.js with its declaration. */

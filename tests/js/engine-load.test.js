@@ -152,6 +152,61 @@ test('the second load of a URL comes from the folder that cache names', async ()
   assert.equal(plan.downloadBytes, 0);
 });
 
+test('kept models of every kind load with the server gone', async (t) => {
+  const place = checkpoint('mha');
+  if (!place) return t.skip('no fixtures');
+  const other = await startStub();
+  const cache = path.join(folder, 'offline');
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const file = { name: 'tiny.gguf', bytes: TINY_BYTES, sha256, sources: ['tiny.gguf'] };
+  const manifest = JSON.stringify({ format: 'qwen2-wasm-manifest', version: 1, files: [file] });
+  for (const name of readdirSync(place).filter((one) => /^[^.]*\.json$|safetensors$/.test(one)))
+    other.serve(`/mha/${name}`, readFileSync(path.join(place, name)));
+  const sources = [other.serve('/tiny.gguf', bytes), other.serve('/manifest.json', manifest), `${other.url}mha/`];
+  const logits = async (source) => {
+    const engine = await Engine.load(source, { ...OPTIONS, cache });
+    const output = await engine.forward({ input_ids: [[1, 2, 3]], logits_to_keep: 1 });
+    await engine.close();
+    return { logits: output.logits, notes: engine.info.notes, template: engine.info.chatTemplate };
+  };
+  const online = [];
+  for (const source of sources) online.push(await logits(source));
+  await other.close();
+  for (const [i, source] of sources.entries()) {
+    const started = performance.now();
+    const offline = await logits(source);
+    assert.deepEqual([offline.logits, offline.template], [online[i].logits, online[i].template], source);
+    assert.match(offline.notes.join(), /copy on this device is used/);
+    assert.ok(performance.now() - started < 3000);
+  }
+});
+
+test('where one shard changed at its URL, it alone is fetched anew', async (t) => {
+  const place = checkpoint('sharded');
+  if (!place) return t.skip('no fixtures');
+  const names = readdirSync(place).filter((one) => /^[^.]*\.json$|safetensors/.test(one));
+  const serve = (name, content, etag) => stub.serve(`/shards/${name}`, content, { etag });
+  for (const name of names) serve(name, readFileSync(path.join(place, name)), '"1"');
+  const cache = path.join(folder, 'shards');
+  const logits = async (more) => {
+    const engine = await Engine.load(`${stub.url}shards/`, { ...OPTIONS, ...more });
+    const output = await engine.forward({ input_ids: [[1, 2, 3]], logits_to_keep: 1 });
+    await engine.close();
+    return output.logits;
+  };
+  const before = await logits({ cache });
+  const second = names.filter((name) => name.endsWith('.safetensors'))[1];
+  const changed = readFileSync(path.join(place, second));
+  changed.copyWithin(changed.length - 64, changed.length - 512, changed.length - 448);
+  serve(second, changed, '"2"');
+  stub.asked.length = 0;
+  const after = await logits({ cache });
+  const read = stub.asked.filter((one) => one.range !== 'bytes=0-0' && /safetensors$/.test(one.path));
+  assert.deepEqual([...new Set(read.map((one) => path.basename(one.path)))], [second]);
+  assert.notDeepEqual(after, before);
+  assert.deepEqual(after, await logits({ cache: false }));
+});
+
 test('a wrong hash is an integrity error; a malformed one is a usage error', async () => {
   await assert.rejects(
     Engine.load(TINY, { ...OPTIONS, sha256: 'a'.repeat(64) }),
@@ -207,6 +262,18 @@ test('info tells the model and the build', async () => {
   assert.equal(info.simd, 'base');
   assert.ok(info.wasmBytes > 100_000);
   assert.equal('specialTokens' in info, false);
+  await engine.close();
+});
+
+test('a context is never reserved beyond what was asked for, or the training, and may be one token', async () => {
+  const plan = await Engine.plan(TINY, OPTIONS);
+  const full = await Engine.plan(TINY, { ...OPTIONS, contextLength: 1024 });
+  assert.equal(plan.kvBytes, full.kvBytes);
+  const engine = await Engine.load(TINY, { ...OPTIONS, contextLength: 1 });
+  assert.equal(engine.info.contextLength, 1);
+  const { sequences } = await engine.generate([34], { eos_token_id: [] }).result;
+  assert.deepEqual(sequences[0], { index: 0, text: '', token_ids: [], finish_reason: 'length' });
+  await assert.rejects(engine.generate([34, 35]).result, withCode('context', /2.*1/));
   await engine.close();
 });
 
@@ -293,12 +360,33 @@ test('wasmUrl takes a folder, or one file that forces its build; a wrong one is 
     idsOf(TINY, { wasmUrl: `${folder}/`, simd: 'base' }),
     withCode('environment', /not a wasm file/),
   );
-  writeFileSync(path.join(folder, 'qwen2.wasm'), readFileSync(path.join(dist, 'qwen2.wasm')).subarray(0, 5000));
-  await assert.rejects(idsOf(TINY, { wasmUrl: `${folder}/`, simd: 'base' }), withCode('environment', /cannot compile/));
 });
 
-test('one, two and three threads give the same ids', async () => {
-  for (const threads of [2, 3]) assert.deepEqual(await idsOf(TINY, { threads }), expected);
+test('a wasm file that is not whole, or of another version, is told; one that a cache kept is asked for anew', async () => {
+  const whole = readFileSync(new URL('../../dist/qwen2.wasm', import.meta.url));
+  const other = Buffer.concat([whole, Buffer.from([0, 2, 1, 0x78])]); // with a section of a name, as valid as before
+  assert.ok(WebAssembly.validate(other));
+  const load = async () => idsOf(TINY, { wasmUrl: `${stub.url}w/`, simd: 'base' });
+  for (const bad of [whole.subarray(0, 5000), other]) {
+    stub.serve('/w/qwen2.wasm', bad);
+    stub.asked.length = 0;
+    await assert.rejects(load(), withCode('environment', /w\/qwen2\.wasm: not the file that belongs to this worker/));
+    assert.deepEqual(
+      stub.asked.map((one) => one.headers['cache-control'] ?? ''),
+      ['', 'no-cache'],
+    );
+  }
+  stub.serve('/w/qwen2.wasm', whole);
+  stub.asked.length = 0;
+  assert.deepEqual(await load(), expected);
+  assert.deepEqual(
+    stub.asked.map((one) => [one.path, one.headers['cache-control'] ?? '']),
+    [['/w/qwen2.wasm', '']],
+  );
+});
+
+test('any number of threads gives the same ids, more than there are cores too', async () => {
+  for (const threads of [2, 3, 16]) assert.deepEqual(await idsOf(TINY, { threads }), expected);
 });
 
 test('a context that no memory holds is a memory error with the numbers and what would help', async () => {
@@ -335,6 +423,11 @@ test('where a large memory is refused a smaller context does it, unless one was 
   assert.match(engine.info.notes.join(), /a context of 512 tokens/);
   assert.deepEqual(await greedy(engine), expected);
   await engine.close();
+  const pair = await Engine.plan(TINY, { ...OPTIONS, threads: 2, contextLength: 512 });
+  const shared = await loadPoor(`shared>${pair.peakBytes / 65536}`, { threads: 2 });
+  assert.deepEqual([shared.info.contextLength, shared.info.threads], [512, 2]);
+  assert.deepEqual(await greedy(shared), expected);
+  await shared.close();
   await assert.rejects(loadPoor(pages, { threads: 1, contextLength: 1024 }), withCode('memory', /refused/));
   await assert.rejects(loadPoor('all', { threads: 2 }), withCode('memory', /MiB/));
 });
