@@ -2,6 +2,14 @@
 import { opfsStore } from './cache.js';
 import { qwenError } from './errors.js';
 
+/**
+ * A script that runs another one: a page without an origin (in a frame that is sandboxed so) may start no script but its own.
+ * It stays as long as the page, because the worker's threads start from it too.
+ * @param {string} url
+ */
+const borrowed = (url) =>
+  URL.createObjectURL(new Blob([`importScripts(${JSON.stringify(url)})`], { type: 'text/javascript' }));
+
 /** @type {import('./env.js').Host} */
 export const browserHost = {
   isPage: true,
@@ -10,8 +18,9 @@ export const browserHost = {
     if (globalThis.location?.protocol === 'file:') {
       throw qwenError('environment', 'a page opened as a file cannot start workers: serve it over http');
     }
+    const own = globalThis.origin === 'null' ? borrowed(url ?? new URL('./worker.js', import.meta.url).href) : url;
     // Both are written out, so that bundlers see the file.
-    const worker = url ? new Worker(url, { name }) : new Worker(new URL('./worker.js', import.meta.url), { name });
+    const worker = own ? new Worker(own, { name }) : new Worker(new URL('./worker.js', import.meta.url), { name });
     return {
       post: (message, transfer = []) => worker.postMessage(message, transfer),
       listen(handle, fail) {

@@ -164,4 +164,4 @@ export class Connection {
 
 const WORKER_HINT =
   'worker.js must come from the origin of the page, over http(s), and be allowed by its Content Security Policy ' +
-  "(worker-src 'self'): copy dist/ to your own host, or say where it is with workerUrl";
+  "(worker-src 'self'): copy dist/ to your own host, or say where it is with workerUrl; a sandboxed frame needs allow-same-origin";

@@ -104,21 +104,66 @@ test('without service workers and with storage denied the page works on one thre
   await tab.close();
 });
 
-test('in a frame of a page without the headers it works on one thread and says so', async () => {
-  const [outside, inside] = await Promise.all([serveSite({ isolation: false, policy: null }), serveSite()]);
+/** Another origin than the page around it, which lets it be embedded anywhere. */
+const embeddable = (options = {}) =>
+  serveSite({
+    intercept(_request, response) {
+      response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
+      response.setHeader('Access-Control-Allow-Origin', '*');
+      return false;
+    },
+    ...options,
+  });
+
+const GRANT = { allow: 'cross-origin-isolated' };
+/* An origin of its own, no storage, no worker but those that the page makes itself: a policy must let it make them. */
+const SANDBOX = { sandbox: 'allow-scripts allow-forms' };
+
+for (const [name, { around = true, policy, ...attributes }, threads] of [
+  ['a frame that an isolated page grants it', GRANT, /[2-8] threads/],
+  ['a frame that an isolated page does not grant it', {}, /one thread/],
+  ['a frame of a page without the headers', { around: false, ...GRANT }, /one thread/],
+  ['a sandboxed frame without an origin', { policy: null, ...SANDBOX }, /one thread/],
+  ['such a frame of a page without the headers', { around: false, policy: null, ...SANDBOX }, /one thread/],
+]) {
+  test(`in ${name} the page works on ${threads.source}`, async () => {
+    const [outside, inside] = await Promise.all([
+      serveSite({ isolation: around, policy: null }),
+      embeddable({ policy }),
+    ]);
+    const tab = await openTab(browser, `${outside.url}blank.html`);
+    const src = inside.url.replace('localhost', '127.0.0.1');
+    await tab.page.evaluate(
+      (all) => {
+        const frame = document.createElement('iframe');
+        for (const [key, value] of Object.entries(all)) frame.setAttribute(key, value);
+        document.body.append(frame);
+      },
+      { ...attributes, src },
+    );
+    const frame = await (await tab.page.waitForSelector('iframe')).contentFrame();
+    await modelReady(frame);
+    assert.match(await frame.innerText('#model-state'), threads);
+    assert.equal(await frame.isVisible('#threads-enable'), false);
+    if (/one/.test(threads.source)) assert.match(await frame.innerText('#threads-notes'), /frame/);
+    await set(frame, { temperature: 0, max_new_tokens: 8 });
+    assert.ok((await ask(frame, 'The daughter of')).length > 'The daughter of'.length);
+    await tab.close();
+    await Promise.all([outside.close(), inside.close()]);
+  });
+}
+
+test('in a sandboxed frame under the strict policy it says what the frame needs', async () => {
+  const [outside, inside] = await Promise.all([serveSite({ policy: null }), embeddable()]);
   const tab = await openTab(browser, `${outside.url}blank.html`);
-  const address = inside.url.replace('localhost', '127.0.0.1');
-  await tab.page.evaluate(
-    (src) => document.body.append(Object.assign(document.createElement('iframe'), { src })),
-    address,
-  );
+  await tab.page.evaluate((all) => document.body.append(Object.assign(document.createElement('iframe'), all)), {
+    ...SANDBOX,
+    src: inside.url.replace('localhost', '127.0.0.1'),
+  });
   const frame = await (await tab.page.waitForSelector('iframe')).contentFrame();
-  await frame.waitForSelector('#send:not(:disabled)');
-  assert.match(await frame.innerText('#model-state'), /one thread/);
-  assert.match(await frame.innerText('#threads-notes'), /frame/);
-  assert.equal(await frame.isVisible('#threads-enable'), false);
-  await tab.close();
-  await Promise.all([outside.close(), inside.close()]);
+  await frame.waitForSelector('#model-error-text:not(:empty)');
+  assert.match(await frame.innerText('#model-error-text'), /sandboxed frame needs allow-same-origin/);
+  await Promise.all([tab.close(), outside.close(), inside.close()]);
 });
 
 test('over plain http from another machine it works on one thread and says so', async () => {
