@@ -70,14 +70,79 @@ test('a lone surrogate becomes U+FFFD and a note', async () => {
   assert.equal(padded_ids[0].filter((id) => id >= 4093).length, 3);
 });
 
-test('an end token as the first one gives no text and no marker', async () => {
-  const logits_processor = new URL('./support/processor-eos.mjs', import.meta.url);
-  const run = engine.chat(QUESTION, { logits_processor });
-  let text = '';
-  for await (const chunk of run) text += chunk.text;
-  assert.equal(text, '');
-  const [sequence] = (await run.result).sequences;
-  assert.deepEqual(sequence, { index: 0, text: '', token_ids: [4095], finish_reason: 'eos' });
+/** Settings that dictate the ids of an answer; with `more` they only get the best scores by far. */
+async function dictate(messages, ids, more = '') {
+  const { length } = await promptIds(messages);
+  return {
+    logits_processor: new URL(`./support/processor-script.mjs?prompt=${length}&ids=${ids}${more}`, import.meta.url),
+  };
+}
+
+test('each of the end tokens ends an answer, alone and after text, and its marker is in no chunk', async () => {
+  const word = [...(await engine.tokenize('x'))];
+  assert.deepEqual(engine.info.eosTokenIds, [4093, 4095]);
+  for (const end of engine.info.eosTokenIds)
+    for (const ids of [[end], [...word, end]]) {
+      const run = engine.chat(QUESTION, await dictate(QUESTION, ids));
+      let text = '';
+      for await (const chunk of run) text += chunk.text;
+      const [sequence] = (await run.result).sequences;
+      const wanted = ids.length > 1 ? 'x' : '';
+      assert.deepEqual(sequence, { index: 0, text: wanted, token_ids: ids, finish_reason: 'eos' });
+      assert.equal(text, wanted);
+    }
+});
+
+test('a chat never chooses an id that the tokenizer has no text for; the bare model may', async (t) => {
+  const place = checkpoint('tied-bf16');
+  if (!place) return t.skip('no fixtures');
+  const padded = await Engine.load(place, { threads: 1, contextLength: 128 });
+  assert.equal(padded.info.vocabSize, 544); // and 512 of the tokenizer
+  const beyond = (length) => ({
+    logits_processor: new URL(`./support/processor-script.mjs?prompt=${length}&ids=530&more`, import.meta.url),
+    max_new_tokens: 6,
+    eos_token_id: [],
+  });
+  for (const more of [{ do_sample: false }, { do_sample: true, temperature: 1.2, top_k: 0, top_p: 1, seed: 3 }]) {
+    const chat = await padded.chat([user('Hi')], { ...beyond(0), ...more }).result;
+    assert.ok(
+      chat.sequences[0].token_ids.every((id) => id < 512),
+      String(chat.sequences[0].token_ids),
+    );
+    const bare = await padded.generate([34], { ...beyond(1), ...more }).result;
+    assert.deepEqual([...new Set(bare.sequences[0].token_ids)], [530]);
+    assert.equal(bare.sequences[0].text, '');
+  }
+  await padded.close();
+});
+
+test('whatever was said before, an answer is that of a fresh engine', async () => {
+  const fresh = async (messages) => {
+    const other = await Engine.load(TINY, { threads: 1, contextLength: 256 });
+    const { sequences } = await other.chat(messages, { max_new_tokens: 10 }).result;
+    await other.close();
+    return sequences;
+  };
+  const a = [
+    system('Be brief.'),
+    user('Who is Emma, and where does she live?'),
+    assistant('In Highbury.'),
+    user('Why?'),
+  ];
+  const b = [...a.slice(0, 2), assistant('In Bath.'), user('And her sister?')];
+  const edited = a.map((message, i) => (i === 2 ? assistant('In London.') : message));
+  const otherSystem = [system('Be kind.'), ...a.slice(1)];
+  const scenes = [a, b, a, edited, a, otherSystem, a.slice(0, 2), a];
+  const wanted = new Map();
+  for (const scene of scenes) if (!wanted.has(scene)) wanted.set(scene, await fresh(scene));
+  for (const scene of scenes) {
+    assert.deepEqual((await engine.chat(scene, { max_new_tokens: 10 }).result).sequences, wanted.get(scene));
+    const left = engine.chat(b, { eos_token_id: [] });
+    let tokens = 0;
+    for await (const { token_ids } of left) if ((tokens += token_ids.length) >= 5) break;
+    await left.result;
+    assert.deepEqual((await engine.chat(scene, { max_new_tokens: 10 }).result).sequences, wanted.get(scene));
+  }
 });
 
 test('sampling follows a temperature that is given', async () => {

@@ -92,6 +92,15 @@ test('one unbroken run of letters, blanks or ideographs takes time in proportion
   }
 });
 
+test('with threads, long texts go into shared memory and come out of it as they are', async () => {
+  const pair = await Engine.load(TINY, { threads: 2, contextLength: 512 });
+  const text = 'Emma – “naïve” 你好 👩‍👩‍👧\n'.repeat(5000);
+  const ids = await pair.tokenize(text);
+  assert.deepEqual(ids, await engine.tokenize(text));
+  assert.equal(await pair.detokenize(ids), text);
+  await pair.close();
+});
+
 test('NUL and lone surrogates in text do no harm', async () => {
   assert.equal(await engine.detokenize(await engine.tokenize('1\u00002')), '1\u00002');
   assert.equal(await engine.detokenize(await engine.tokenize('a\ud800b')), 'a\ufffdb');
@@ -202,6 +211,13 @@ test('a prompt is text, ids of any kind, or a batch of both', async () => {
   assert.equal(new Set(padded_ids.map((row) => row.length)).size, 1);
 });
 
+test('more tokens than the context holds end with it', async () => {
+  for (const max_new_tokens of [600, 1e9]) {
+    const { sequences, usage } = await engine.generate([34], { max_new_tokens, eos_token_id: [] }).result;
+    assert.deepEqual([sequences[0].finish_reason, usage.completion_tokens], ['length', 511]);
+  }
+});
+
 test('0 tokens evaluate the prompt and end with length; 1 is one', async () => {
   const none = await engine.generate(PROMPT, { max_new_tokens: 0 }).result;
   assert.deepEqual(none.sequences, [{ index: 0, text: '', token_ids: [], finish_reason: 'length' }]);
@@ -244,6 +260,78 @@ test('text never shows what a stop string swallows', async () => {
   assert.equal(chunks.map((chunk) => chunk.text).join(''), sequence.text);
 });
 
+/** Generates the given ids, whatever the model thinks. */
+const dictated = (ids, settings = {}) => {
+  const logits_processor = support(`processor-script.mjs?prompt=1&ids=${ids}`);
+  return engine.generate([34], { eos_token_id: [], max_new_tokens: ids.length, logits_processor, ...settings });
+};
+
+test('characters that are spread over tokens come whole, and bytes that are none at once', async () => {
+  // The first 256 ids are Qwen's: the bytes.
+  for (const [ids, pieces] of [
+    [
+      [172, 253, 246, 224, 161, 98, 121],
+      ['', '', '', '😂', '', '', '好'],
+    ],
+    [
+      [124, 32],
+      ['\ufffd', 'A'],
+    ],
+    [
+      [177, 32],
+      ['\ufffd', 'A'],
+    ],
+    [
+      [169, 254, 222],
+      ['', '\ufffd\ufffd', '\ufffd'],
+    ],
+    [
+      [220, 32],
+      [' ', 'A'],
+    ],
+  ]) {
+    const run = dictated(ids);
+    const chunks = await chunksOf(run);
+    assert.deepEqual(
+      chunks.map((chunk) => chunk.text),
+      pieces,
+    );
+    const [sequence] = (await run.result).sequences;
+    assert.deepEqual([sequence.text, sequence.token_ids], [pieces.join(''), ids]);
+    assert.equal(await engine.detokenize(ids), sequence.text);
+  }
+});
+
+test('an end in the middle of a character gives U+FFFD, and nothing of it to the next generation', async () => {
+  for (const settings of [{}, { stop_strings: ['zz'] }]) {
+    const run = dictated([172, 253], settings);
+    const text = (await chunksOf(run)).map((chunk) => chunk.text).join('');
+    assert.deepEqual([text, (await run.result).sequences[0].text], ['\ufffd', '\ufffd']);
+    assert.equal((await dictated([246, 224, 32]).result).sequences[0].text, '\ufffd\ufffdA');
+  }
+  await stillWorks();
+});
+
+test('stop strings over several tokens: what may become one is held, and given when it did not', async () => {
+  const letters = (text) => [...text].map((one) => one.charCodeAt(0) - 33);
+  for (const [text, stop_strings, pieces, reason] of [
+    ['okDEFGHIJx', 'DEFGHIJ', ['o', 'k', '', '', '', '', '', '', ''], 'stop_string'],
+    ['please', 'assistant', ['p', 'l', 'e', '', '', 'ase'], 'length'],
+    ['pleas', 'assistant', ['p', 'l', 'e', '', 'as'], 'length'],
+    ['DEFX', 'DEFG', ['', '', '', 'DEFX'], 'length'],
+  ]) {
+    const run = dictated(letters(text), { stop_strings });
+    const chunks = await chunksOf(run);
+    const [sequence] = (await run.result).sequences;
+    assert.deepEqual(
+      chunks.map((chunk) => chunk.text),
+      pieces,
+    );
+    assert.deepEqual([sequence.text, sequence.finish_reason], [pieces.join(''), reason]);
+    assert.equal(sequence.token_ids.length, pieces.length);
+  }
+});
+
 test('logprobs come with the chunks', async () => {
   const [chunk] = await chunksOf(engine.generate(PROMPT, { max_new_tokens: 1, logprobs: 3 }));
   const [one] = chunk.logprobs;
@@ -262,6 +350,7 @@ test('settings that mean nothing are usage errors that name key and value', asyn
     [{ temperature: -1, do_sample: true }, /temperature.*-1/],
     [{ temperature: '0.7', do_sample: true }, /temperature/],
     [{ max_new_tokens: -1 }, /max_new_tokens.*-1/],
+    [{ max_new_tokens: -2 }, /max_new_tokens.*-2/],
     [{ max_new_tokens: NaN }, /max_new_tokens.*nan/i],
     [{ max_new_tokens: 1.5 }, /max_new_tokens/],
     [{ top_p: 1.5, do_sample: true }, /top_p/],
@@ -517,21 +606,24 @@ test('a trap in the engine is an internal error, and the engine is closed afterw
 });
 
 test('a worker that dies rejects what is pending within a second, and all that comes later', async () => {
-  const dying = await Engine.load(TINY, { threads: 1, workerUrl: support('dying-worker.mjs') });
   const started = performance.now();
-  const runs = [dying.generate(PROMPT, { eos_token_id: [], max_new_tokens: 100_000 }).result, dying.tokenize('x')];
-  const faults = await Promise.all(
-    runs.map((run) =>
-      run.then(
-        () => null,
-        (error) => error,
+  const dying = await Engine.load(TINY, { threads: 1, workerUrl: support('dying-worker.mjs') });
+  const busy = Array.from({ length: 40 }, () => dying.generate(PROMPT, { eos_token_id: [], max_new_tokens: 900 }));
+  const waits = [dying.tokenize('x'), dying.forward({ input_ids: [[1]] }), dying.prefill('x')];
+  const calls = [...busy.map((run) => run.result), ...busy.map((run) => chunksOf(run)), ...waits];
+  const codes = await Promise.all(
+    calls.map((call) =>
+      call.then(
+        () => 'done',
+        (error) => error.code,
       ),
     ),
   );
-  if (faults[0]) assert.equal(faults[0].code, 'internal');
-  await new Promise((resolve) => setTimeout(resolve, 800));
+  // It dies 700 ms after its start: some of the first are done by then, and all of what is under way or waits is told.
+  assert.deepEqual([...new Set(codes.slice(-23))], ['internal']);
+  assert.deepEqual(codes.slice(0, 40), codes.slice(40, 80));
+  assert.ok(performance.now() - started < 2500);
   await assert.rejects(dying.tokenize('x'), withCode('internal', /died by itself/));
-  assert.ok(performance.now() - started < 4000);
   await dying.close();
 });
 
