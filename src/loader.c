@@ -81,6 +81,7 @@ static qw_status reserve_piece(qw_loader *l, qw_source *s, qw_error *err)
     uint64_t missing = s->goal - s->head.n;
     size_t piece = missing < QW_PIECE_BYTES ? (size_t)missing : QW_PIECE_BYTES;
     uint64_t cap = s->head.n + (s->head.n / 2 < QW_PIECE_BYTES ? QW_PIECE_BYTES : s->head.n / 2);
+    double peak;
 
     l->piece_end = s->head.n + piece;
     if (l->piece_end <= s->head.cap) return QW_OK;
@@ -88,10 +89,13 @@ static qw_status reserve_piece(qw_loader *l, qw_source *s, qw_error *err)
     {
         char *larger = qw_realloc(s->head.bytes, (size_t)cap, 1);
         if (!larger) return qw_fail_memory(err, s->name.bytes, (double)cap);
+        s->outgrown += (double)s->head.cap;
         s->head.bytes = larger;
         s->head.cap = (size_t)cap;
     }
-    if (2.0 * (double)cap > l->header_peak) l->header_peak = 2.0 * (double)cap;
+    /* A block may fit into none of the places of those before it. */
+    peak = (double)cap + (s->outgrown > (double)cap ? s->outgrown : (double)cap);
+    if (peak > l->header_peak) l->header_peak = peak;
     return QW_OK;
 }
 

@@ -33,6 +33,7 @@ typedef struct qw_source {
     uint64_t goal;    /* head.n wanted before the file is looked at (again) */
     qw_buf head;      /* the file's first bytes while its header is read; then those of them that are tensor data */
     uint64_t head_at; /* offset of head in the file */
+    double outgrown;  /* bytes of the blocks that head had before */
 } qw_source;
 
 typedef enum qw_load_phase { QW_LOAD_HEADERS, QW_LOAD_WEIGHTS, QW_LOAD_DONE, QW_LOAD_FAILED } qw_load_phase;

@@ -207,6 +207,20 @@ test('where one shard changed at its URL, it alone is fetched anew', async (t) =
   assert.deepEqual(after, await logits({ cache: false }));
 });
 
+test('a header that is larger than the memory which reads it at first gives the same model', async () => {
+  const note = Buffer.alloc((24 << 20) - 28, 'x'); // with its key and lengths a multiple of the alignment
+  const entry = Buffer.alloc(28);
+  entry.writeBigUInt64LE(8n, 0);
+  entry.write('x.a_note', 8);
+  entry.writeUInt32LE(8, 16);
+  entry.writeBigUInt64LE(BigInt(note.length), 20);
+  const start = Buffer.from(bytes.subarray(0, 24));
+  start.writeBigUInt64LE(start.readBigUInt64LE(16) + 1n, 16);
+  const large = Buffer.concat([start, entry, note, bytes.subarray(24)]);
+  assert.deepEqual(await idsOf(new Blob([large])), expected);
+  assert.deepEqual(await idsOf(new Blob([large]), { threads: 2 }), expected);
+});
+
 test('a wrong hash is an integrity error; a malformed one is a usage error', async () => {
   await assert.rejects(
     Engine.load(TINY, { ...OPTIONS, sha256: 'a'.repeat(64) }),
