@@ -38,7 +38,11 @@ export class Connection {
     try {
       this.#worker = host.startWorker(name, url);
     } catch (error) {
-      throw qwenError('environment', `the worker cannot be started: ${messageOf(error)}. ${WORKER_HINT}`, error);
+      throw qwenError(
+        'environment',
+        `the worker cannot be started: ${messageOf(error).replace(/\.$/, '')}. ${WORKER_HINT}`,
+        error,
+      );
     }
     this.#worker.listen(
       (message) => this.#receive(message),

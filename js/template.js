@@ -92,9 +92,11 @@ export function renderTemplate(template, variables) {
     if (/undefined values|null values/.test(text)) {
       throw qwenError('usage', `the chat template needs a key that a message lacks (${text})`, error);
     }
+    // The parser runs beyond the end of a template that lacks an {% endif %} or the like.
+    const what = error instanceof TypeError && stage !== 'failed' ? `it ends within a block or a tag (${text})` : text;
     throw qwenError(
       'model',
-      `the chat template ${stage}: ${text}; template: 'chatml' takes the built-in one instead`,
+      `the chat template ${stage}: ${what}; template: 'chatml' takes the built-in one instead`,
       error,
     );
   }

@@ -1,8 +1,9 @@
 // The package where something is missing: each time an error (or fewer threads) that says what and how to mend it.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { strictPolicy } from '../../js/cli/static-server.js';
-import { launch, modelReady, openTab, serveSite } from './support/browser.js';
+import { at, launch, modelReady, openTab, serveSite } from './support/browser.js';
 
 let browser;
 let server;
@@ -89,6 +90,15 @@ for (const [cores, threads] of [
     await tab.close();
   });
 }
+
+test('opened straight from a disk the page says that it needs a web server', async () => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(pathToFileURL(at('web/index.html')).href);
+  assert.match(await page.innerText('#boot'), /web server.*opened straight from a disk/);
+  for (const part of ['#loading', '#model', '#talk']) assert.equal(await page.isVisible(part), false, part);
+  await context.close();
+});
 
 test('imported from another origin the package says that it wants to be hosted with the page', async () => {
   const elsewhere = await serveSite({

@@ -164,6 +164,48 @@ static void test_loader_gguf_head_of_its_own_is_used(void)
     free(file.v);
 }
 
+/* Without a head of its own the embedding is the head, in its own type: the same as a file that holds the embedding twice.
+ * A file with neither is refused. */
+static void test_loader_gguf_head_is_the_embedding_where_there_is_none(void)
+{
+    static const uint32_t types[] = {QW_F32, QW_Q8_0, QW_Q5_0};
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        uint64_t head[2] = {0, 1};
+        for (int twice = 0; twice < 2; twice++) {
+            gguf g = gguf_new();
+            bytes file;
+            qw_model m;
+            qw_error err = {0};
+            gguf_tiny_config(&g, 1);
+            gguf_tiny_tokenizer(&g);
+            gguf_tiny_tensors(&g, types[i], 1);
+            g.seed = gguf_new().seed; /* the embedding's bytes again */
+            if (twice) gguf_tensor(&g, "output.weight", types[i], TINY_DIM, TINY_VOCAB);
+            file = gguf_file(&g);
+            CHECK_EQ(load_one("t.gguf", file, &m, &err), QW_OK);
+            CHECK_EQ(m.weights.head_is_embed, !twice);
+            head[twice] = hash_mat(0, &m.weights.head);
+            qw_model_free(&m);
+            free(file.v);
+        }
+        CHECK(head[0] == head[1]);
+    }
+    {
+        gguf g = gguf_new();
+        bytes file;
+        qw_model m;
+        qw_error err = {0};
+        gguf_tiny_config(&g, 1);
+        gguf_tiny_layers(&g, QW_F32, 0, 1, NULL);
+        gguf_tensor(&g, "output_norm.weight", QW_F32, TINY_DIM, 0);
+        file = gguf_file(&g);
+        CHECK_EQ(load_one("t.gguf", file, &m, &err), QW_ERR_MODEL);
+        CHECK_HAS(err.text, "token_embd.weight");
+        free(file.v);
+    }
+}
+
 static void test_loader_gguf_missing_tensors_are_named(void)
 {
     char name[64];
@@ -191,6 +233,7 @@ int main(void)
     test_loader_gguf_numbers_are_judged();
     test_loader_gguf_window_and_yarn_are_read();
     test_loader_gguf_head_of_its_own_is_used();
+    test_loader_gguf_head_is_the_embedding_where_there_is_none();
     test_loader_gguf_missing_tensors_are_named();
     return check_done();
 }

@@ -221,6 +221,29 @@ static void test_loader_chat_template_comes_from_the_best_place(void)
     }
 }
 
+/* Transformers' old clean-up of blanks before punctuation, which spoils text: no setting of a file brings it. */
+static void test_loader_texts_are_never_cleaned_up(void)
+{
+    static const char *const settings[] = {"{}", "{\"clean_up_tokenization_spaces\":true}",
+                                           "{\"clean_up_tokenization_spaces\":false}"};
+    static const char text[] = "x != y , z . a ? b ' s n't  ";
+    const qw_encode_options options = {.parse_special = true};
+
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        qw_buf back = {0};
+        qw_ids ids = {0};
+        qw_model m;
+        qw_error err = {0};
+        CHECK_EQ(load_changed("mha", "tokenizer_config.json", settings[i], &m, &err), QW_OK);
+        CHECK_EQ(qw_tokenizer_encode(m.tokenizer, qw_text_of(text), &options, &ids, &err), QW_OK);
+        CHECK_EQ(qw_tokenizer_decode(m.tokenizer, ids.v, ids.n, true, &back, &err), QW_OK);
+        CHECK(back.n == strlen(text) && memcmp(back.bytes, text, back.n) == 0);
+        qw_buf_free(&back);
+        qw_ids_free(&ids);
+        qw_model_free(&m);
+    }
+}
+
 static void test_loader_a_bad_index_is_refused(void)
 {
     static const struct {
@@ -259,6 +282,7 @@ int main(int argc, char **argv)
     test_loader_missing_files_are_errors_or_notes();
     test_loader_end_tokens_fall_back_from_file_to_file();
     test_loader_chat_template_comes_from_the_best_place();
+    test_loader_texts_are_never_cleaned_up();
     test_loader_a_bad_index_is_refused();
     return check_done();
 }

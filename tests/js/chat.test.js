@@ -56,13 +56,25 @@ test('a template that raises is a usage error with its words', () => {
 });
 
 test('a template that cannot be read, or uses what is not there, is a model error that offers ChatML', () => {
-  for (const template of ['{% if x %}', "{{ 'a' | nonsense }}", '{{ x.method() }}', '{{ range(10000000) }}']) {
-    assert.throws(() => renderTemplate(template, { x: 'text' }), { code: 'model', message: /chatml/ }, template);
+  for (const [template, words] of [
+    ['{% if x %}', /it ends within a block/],
+    ['{% for a in x %}{{ a }}', /it ends within a block/],
+    ["{{ 'a' | nonsense }}", /filter: nonsense/],
+    ['{{ x.method() }}', /not a function/],
+    ['{{ range(10000000) }}', /10000000/],
+  ]) {
+    const fault = { code: 'model', message: /template: 'chatml' takes the built-in one/ };
+    assert.throws(() => renderTemplate(template, { x: 'text' }), fault, template);
+    assert.throws(() => renderTemplate(template, { x: 'text' }), { message: words }, template);
   }
 });
 
-test('range, namespace, loop controls, slices and macros work', () => {
-  const render1 = (template) => renderTemplate(template, { list: [1, 2, 3, 4] });
+test('range, namespace, loop controls, slices, macros, tests and methods work', () => {
+  const people = [{ role: 'a' }, { role: 'b' }];
+  const render1 = (template) => renderTemplate(template, { list: [1, 2, 3, 4], people });
+  assert.equal(render1("{{ people | rejectattr('role', 'equalto', 'a') | list | tojson }}"), '[{"role": "b"}]');
+  assert.equal(render1("{{ 'ab cd'.title() }}"), 'Ab Cd');
+  assert.equal(render1('{{ list is defined }} {{ none_such is defined }}'), 'true false');
   assert.equal(render1('{% for i in range(2, 8, 3) %}{{ i }},{% endfor %}'), '2,5,');
   assert.equal(
     render1('{% set ns = namespace(n=0) %}{% for i in list %}{% set ns.n = ns.n + i %}{% endfor %}{{ ns.n }}'),
