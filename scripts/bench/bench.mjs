@@ -6,7 +6,7 @@
 // run on the machine meanwhile. `node scripts/bench/chart.mjs OUT.json` draws README's chart.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { cpus } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { at, capture, quietly, say, script } from '../lib/run.mjs';
 import { workOf } from './gguf.mjs';
@@ -21,6 +21,8 @@ const TINY = at('models/austen-tiny-q8_0.gguf');
 const ROUNDS = 3;
 const PROMPT = 256;
 const GENERATIONS = 1000;
+/** Load average of the last minute. Peers that wait in loops lose most by other work. */
+const BUSY = 0.5;
 
 /** Engines that take turns, see engine.js. */
 const groups = (threads) => [
@@ -160,6 +162,7 @@ await script(async (args) => {
     date: new Date().toISOString(),
     cpu: cpus()[0]?.model,
     cores: cpus().length,
+    loadBefore: loadavg()[0],
     model: model && path.basename(model),
     threads,
   };
@@ -167,6 +170,8 @@ await script(async (args) => {
     const { bytes, macs, promptMacs } = workOf(model);
     result.work = { bytes, macs, promptMacs: promptMacs(PROMPT) / PROMPT };
   }
+  if (result.loadBefore > BUSY)
+    say(`The machine is busy (load ${result.loadBefore.toFixed(1)}): no figure can be trusted.`);
   await measureAll(result, { model, threads, rounds: Number(values.rounds), has });
   result.lines = judge(result);
   mkdirSync(path.dirname(values.json), { recursive: true });
