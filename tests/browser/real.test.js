@@ -9,11 +9,14 @@ const skip = existsSync(at(FILE)) ? false : 'the real model is not here (npm run
 
 const QUESTION = 'Write a Python function fib(n) that returns the n-th Fibonacci number. Code only.';
 
+/** Its answer; on the way, what a model says that has lost its rotary positions or its biases is ruled out. */
 async function answerInNode() {
   const { Engine } = await import(at('dist/node.js'));
   const engine = await Engine.load(at(FILE), { threads: 1, simd: 'base', contextLength: 256, cache: false });
   const settings = { do_sample: false, max_new_tokens: 120 };
   const { sequences } = await engine.chat([{ role: 'user', content: QUESTION }], settings).result;
+  const capital = await engine.generate('The capital of France is', { do_sample: false, max_new_tokens: 1 }).result;
+  assert.equal(capital.sequences[0].text, ' Paris');
   await engine.close();
   return sequences[0].text;
 }

@@ -178,6 +178,11 @@ test('kept models of every kind load with the server gone', async (t) => {
     assert.deepEqual([offline.logits, offline.template], [online[i].logits, online[i].template], source);
     assert.match(offline.notes.join(), /copy on this device is used/);
     assert.ok(performance.now() - started < 3000);
+    assert.equal(
+      (await Engine.plan(source, { ...OPTIONS, cache })).downloadBytes,
+      0,
+      'nor is there anything to download',
+    );
   }
 });
 
