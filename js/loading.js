@@ -316,7 +316,7 @@ function adviceFor({ contextLength, kvBytes, weightBytes }) {
   const half = Math.floor(contextLength / 2);
   return [
     `contextLength ${half} instead of ${contextLength} needs ${mib(kvBytes / 2)} less`,
-    `kvType 'q8_0' takes about half of the ${mib(kvBytes)} that an f16 cache takes`,
+    `kvType 'q8_0' takes five eighths of the ${mib(kvBytes)} that an f16 cache takes`,
     `a file of smaller weights than ${mib(weightBytes)}: fewer parameters, or fewer bits for each`,
   ];
 }

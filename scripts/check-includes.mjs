@@ -7,7 +7,7 @@ const ROWS = [
   'status alloc bytes buf show',
   'dtype simd simd_native simd_wasm qmath jsonscan json',
   'config layout quant panel pool ops softmax',
-  'kernel kernel_block kernel_float kernel_one kernel_tile acts calibrate matmul_scalar matmul kv attention',
+  'kernel kernel_block kernel_float kernel_one kernel_tile acts calibrate matmul_scalar matmul kv kv_block attention',
   'unicode nfc pretokenize bpe added tokenizer_build tokenizer_rules tokenizer_json tokenizer',
   'tensors gguf gguf_values safetensors gguf_model hf hf_config model weights loader_state load_headers load_weights load_bind loader',
   'settings setkeys warpers logits sampler stop forward',

@@ -120,6 +120,7 @@ static void put_keys_and_values(const run *r, int32_t l)
 {
     size_t width = (size_t)kv_dim(&r->m->config);
 
+    r->kv->key_bias[l] = r->m->weights.layer[l].bk;
     for (int32_t i = 0; i < r->at.n; i++)
         qw_kv_put(r->kv, l, r->at.row[i], r->at.pos[i], r->s->k + (size_t)i * width, r->s->v + (size_t)i * width);
 }

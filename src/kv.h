@@ -12,9 +12,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { QW_KV_PAGE = 32 };
+enum { QW_KV_PAGE = 32, QW_KV_GROUP = 8 /* dimensions of q8_0 that share a scale */ };
 
-/* What is stored; q8_0: int8 with a float32 scale per position and 32 dimensions. */
+/* What is stored; q8_0: int8 with a float16 scale per position and 8 dimensions, of keys without their bias: Qwen2's is so
+ * large in a few dimensions that the steps of their neighbours would be far too wide. It is added again, turned as RoPE turns
+ * a key at that position, where the keys are read. */
 typedef enum qw_kv_type { QW_KV_F32, QW_KV_F16, QW_KV_Q8_0 } qw_kv_type;
 
 typedef struct qw_kv_row {
@@ -34,7 +36,17 @@ typedef struct qw_kv {
     qw_kv_row *row;      /* [max_rows] */
     size_t block_bytes;  /* keys or values of one page and head */
     uint8_t **layer;     /* [n_layer] -> [n_pages][n_kv_head][keys, values][block_bytes] */
+    const float **
+        key_bias; /* [n_layer] -> [n_kv_head][head_dim], borrowed; NULL where there is none. Set before keys are put. */
+    float *turn_page; /* q8_0: [pages of a row][head_dim / 2][cos, sin] of the page's first position */
+    float *turn_slot; /* q8_0: [head_dim / 2][cos, sin][32] of positions 0 to 31 */
 } qw_kv;
+
+/* Scales of a position's key or value. */
+static inline int32_t qw_kv_groups(int32_t head_dim)
+{
+    return (head_dim + QW_KV_GROUP - 1) / QW_KV_GROUP;
+}
 
 /* Bytes that a cache of that kind takes, tables included. */
 double qw_kv_bytes(const qw_config *c, qw_kv_type type, int32_t capacity, int32_t max_rows);
@@ -52,7 +64,8 @@ void qw_kv_truncate(qw_kv *kv, int32_t row, int32_t n);
 /* Makes row `to` (dropped first) share the first n tokens of row `from`. */
 void qw_kv_fork(qw_kv *kv, int32_t to, int32_t from, int32_t n);
 
-/* Writes key and value of all heads, [n_kv_head][head_dim] each, at a reserved position, rounded to the cache's type. */
+/* Writes key (with RoPE) and value of all heads, [n_kv_head][head_dim] each, at a reserved position, rounded to the cache's
+ * type. */
 void qw_kv_put(qw_kv *kv, int32_t layer, int32_t row, int32_t pos, const float *k, const float *v);
 
 /* Keys [head_dim][32] and values [32][head_dim] of one page and head as float32: the cache's own memory where it holds

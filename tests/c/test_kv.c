@@ -1,6 +1,7 @@
 /* The KV cache: pages, sharing, and the count of tokens held. */
 #include "check.h"
 #include "kv.h"
+#include "ops.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@ enum { HEADS = 2, DIM = 8, LAYERS = 2 };
 
 static qw_config config(void)
 {
-    qw_config c = {.n_layer = LAYERS, .n_kv_head = HEADS, .n_head = 4, .head_dim = DIM};
+    qw_config c = {.n_layer = LAYERS, .n_kv_head = HEADS, .n_head = 4, .head_dim = DIM, .rope_theta = 10000};
 
     return c;
 }
@@ -101,6 +102,46 @@ static void test_q8_0_is_within_half_a_step(void)
     qw_kv_free(&kv);
 }
 
+/* Largest error of the keys that come back, where small ones stand beside a bias of up to 200; the keys are put with RoPE. */
+static double key_error(const float *bias)
+{
+    static const float large[HEADS * DIM] = {[1] = 200, [5] = -90, [6] = 3, [8] = -150, [12] = 40};
+    qw_config c = config();
+    float inv_freq[DIM / 2], cos_sin[DIM], k[HEADS * DIM], v[HEADS * DIM] = {0}, block[QW_KV_PAGE * DIM], scale;
+    double worst = 0;
+    qw_pool *pool = NULL;
+    qw_kv kv;
+
+    CHECK_EQ(qw_pool_new(&pool, 1, NULL), QW_OK);
+    start(&kv, QW_KV_Q8_0, 2000, 1);
+    CHECK(qw_kv_reserve(&kv, 0, 2000));
+    qw_config_inv_freq(&c, inv_freq, &scale);
+    kv.key_bias[1] = bias ? large : NULL;
+    for (int32_t pos = 0; pos < 2000; pos += 111) {
+        for (int32_t i = 0; i < HEADS * DIM; i++) k[i] = large[i] + (float)((i * 7 + pos) % 11 - 5) / 5.0f;
+        qw_rope_angles(cos_sin, &pos, 1, inv_freq, DIM / 2, scale);
+        qw_rope(pool, k, cos_sin, 1, HEADS, DIM);
+        qw_kv_put(&kv, 1, 0, pos, k, v);
+        for (int32_t i = 0; i < HEADS * DIM; i++) {
+            const float *keys = qw_kv_keys(&kv, 1, 0, pos / QW_KV_PAGE, i / DIM, block);
+            double error = fabs((double)keys[i % DIM * QW_KV_PAGE + pos % QW_KV_PAGE] - (double)k[i]);
+
+            worst = error > worst ? error : worst;
+        }
+    }
+    qw_kv_free(&kv);
+    qw_pool_free(pool);
+    return worst;
+}
+
+static void test_q8_0_keeps_keys_without_their_bias(void)
+{
+    static const float bias[1] = {0};
+
+    CHECK(key_error(NULL) > 0.5);              /* steps of 200 / 127 */
+    CHECK(key_error(bias) < 1.5 / 254 + 2e-3); /* steps of what the bias leaves: at most sqrt(2), turned */
+}
+
 static void test_capacity_is_whole_however_it_is_split(void)
 {
     for (int32_t rows = 1; rows <= 5; rows++) {
@@ -175,9 +216,9 @@ static void test_values_beyond_the_type_are_told(void)
         qw_kv_type type;
         float value;
         bool overflow;
-    } cases[] = {{QW_KV_F16, 65519, false}, {QW_KV_F16, -65520, true},  {QW_KV_F16, NAN, true},
-                 {QW_KV_F32, 1e30f, false}, {QW_KV_Q8_0, 1e30f, false}, {QW_KV_Q8_0, INFINITY, true},
-                 {QW_KV_Q8_0, NAN, true}};
+    } cases[] = {{QW_KV_F16, 65519, false},    {QW_KV_F16, -65520, true},   {QW_KV_F16, NAN, true},
+                 {QW_KV_F32, 1e30f, false},    {QW_KV_Q8_0, 8.3e6f, false}, {QW_KV_Q8_0, -8.4e6f, true},
+                 {QW_KV_Q8_0, INFINITY, true}, {QW_KV_Q8_0, NAN, true}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         float k[HEADS * DIM] = {0}, v[HEADS * DIM] = {0};
@@ -196,6 +237,7 @@ int main(void)
 {
     test_values_come_back_as_put();
     test_q8_0_is_within_half_a_step();
+    test_q8_0_keeps_keys_without_their_bias();
     test_values_beyond_the_type_are_told();
     test_capacity_is_whole_however_it_is_split();
     test_shared_pages_are_counted_once_and_copied_on_write();
