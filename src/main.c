@@ -79,8 +79,31 @@ static bool is_json_value(const char *text)
     return is;
 }
 
+static qw_text text_of(const qw_buf *b)
+{
+    return (qw_text){b->bytes ? b->bytes : "", b->n};
+}
+
+/* Where the text stands in `in`; beyond what could be its place where it does not. */
+static size_t find(qw_text in, const char *what)
+{
+    size_t n = strlen(what), at = 0;
+
+    while (at + n <= in.n && memcmp(in.bytes + at, what, n) != 0) at++;
+    return at;
+}
+
+static qw_status given_twice(const char *key, qw_error *err)
+{
+    return qw_fail(err, QW_ERR_USAGE, "--%s is given 2 times: give it once", key);
+}
+
 static qw_status add_setting(qw_buf *object, const char *key, const char *value, qw_error *err)
 {
+    char name[80];
+
+    snprintf(name, sizeof name, "\"%.70s\": ", key);
+    if (find(text_of(object), name) + strlen(name) <= object->n) return given_twice(key, err);
     QW_TRY(qw_buf_append(object, object->n > 1 ? ", " : "", object->n > 1 ? 2 : 0, err));
     QW_TRY(qw_json_write_string(object, qw_text_of(key), err));
     QW_TRY(qw_buf_append(object, ": ", 2, err));
@@ -101,10 +124,12 @@ static qw_status add_stop(qw_buf *stops, const char *text, qw_error *err)
 static qw_status add_option(cli *c, const char *key, const char *value, qw_error *err)
 {
     if (strcmp(key, "model") == 0) {
+        if (c->model) return given_twice(key, err);
         c->model = value;
         return QW_OK;
     }
     if (strcmp(key, "prompt") == 0) {
+        if (c->prompt) return given_twice(key, err);
         c->prompt = value;
         return QW_OK;
     }
@@ -152,11 +177,6 @@ static qw_status read_prompt(cli *c, qw_error *err)
     while ((n = fread(block, 1, sizeof block, stdin)) > 0) QW_TRY(qw_buf_append(&c->text, block, n, err));
     if (ferror(stdin)) return qw_fail(err, QW_ERR_USAGE, "standard input cannot be read (%s)", strerror(errno));
     return QW_OK;
-}
-
-static qw_text text_of(const qw_buf *b)
-{
-    return (qw_text){b->bytes ? b->bytes : "", b->n};
 }
 
 static void print_json_ids(const int32_t *ids, size_t n)
@@ -214,14 +234,6 @@ static qw_status take_file_defaults(qw_engine *e, cli *c, qw_error *err)
         c->max_time = qw_json_number(qw_json_get(config, "max_time"));
     qw_json_free(info);
     return status;
-}
-
-static size_t find(qw_text in, const char *what)
-{
-    size_t n = strlen(what), at = 0;
-
-    while (at + n <= in.n && memcmp(in.bytes + at, what, n) != 0) at++;
-    return at;
 }
 
 /* The items of the events' "chunks", as they stand: a quote inside a JSON text has a backslash, so these are the ends. */

@@ -134,6 +134,20 @@ test('what is refused is refused by name, with exit code 2', () => {
     }
 });
 
+test('an option that is given twice is refused, not overruled', () => {
+  for (const [key, value] of [
+    ['top_k', '5'],
+    ['seed', '5'],
+    ['model', TINY],
+  ]) {
+    const args = ['generate', '--model', TINY, '--prompt', PROMPT, '--max_new_tokens', '1'];
+    const twice = key === 'model' ? [`--${key}`, value] : [`--${key}`, value, `--${key}`, value];
+    const got = run(NATIVE, [...args, ...twice]);
+    assert.deepEqual([got.status, got.stdout], [2, ''], key);
+    assert.match(got.stderr, new RegExp(`--${key} is given 2 times`));
+  }
+});
+
 const folder = mkdtempSync(path.join(os.tmpdir(), 'qw-names-'));
 after(() => rmSync(folder, { recursive: true }));
 
