@@ -275,20 +275,28 @@ function joined(parts) {
 }
 
 /**
- * Cuts a long text where the tokenizer's split rule and its normal form always have a boundary: in ASCII, between a line end
- * and a letter or digit, and between a letter or digit and a blank with a letter behind it. Text without such a place stays
- * whole.
+ * Where the tokenizer's split rule and its normal form always have a boundary, and no added token goes across: between a line
+ * end and a letter or digit, between a letter or digit and a blank with a letter behind it, and between a letter or digit
+ * (ASCII, kana, ideograph, hangul) and a comma or the like.
+ */
+const BOUNDARY = new RegExp(
+  '\\n(?=[0-9A-Za-z])|[0-9A-Za-z](?= [A-Za-z])|' +
+    '[0-9A-Za-z\\u3041-\\u3096\\u30a1-\\u30fa\\u4e00-\\u9fef\\uac00-\\ud7a3](?=[",;\\u3001\\u3002\\uff01\\uff0c\\uff1a\\uff1b\\uff1f])',
+  'g',
+);
+
+/**
+ * Cuts a long text at boundaries; text without one stays whole.
  * @param {string} text
  */
 function cut(text) {
   const pieces = [];
   let from = 0;
   while (text.length - from > PIECE_CHARS) {
-    const boundary = /\n(?=[0-9A-Za-z])|[0-9A-Za-z](?= [A-Za-z])/g;
-    boundary.lastIndex = from + PIECE_CHARS;
-    if (!boundary.test(text)) break;
-    pieces.push(text.slice(from, boundary.lastIndex));
-    from = boundary.lastIndex;
+    BOUNDARY.lastIndex = from + PIECE_CHARS;
+    if (!BOUNDARY.test(text)) break;
+    pieces.push(text.slice(from, BOUNDARY.lastIndex));
+    from = BOUNDARY.lastIndex;
   }
   pieces.push(text.slice(from));
   return pieces;

@@ -310,6 +310,28 @@ const patched = (at, data) => {
 };
 const architecture = bytes.indexOf('qwen2');
 
+test('text is split as Qwen2 does whatever a file says of its splitter, with a note that it says something else', async () => {
+  const key = bytes.indexOf('tokenizer.ggml.pre');
+  const value = bytes.indexOf('qwen2', key);
+  const text = "DON'T don’t (x):\n  a->b 1234 ５６½ 你好，世界！\r\n\r\n\t\tx";
+  const tokens = async (source) => {
+    const engine = await Engine.load(source, OPTIONS);
+    const ids = await engine.tokenize(text);
+    await engine.close();
+    return { ids, notes: engine.info.notes.join() };
+  };
+  const right = await tokens(TINY);
+  assert.equal(right.notes, '');
+  for (const [at, other, note] of [
+    [value, 'gpt-2', /"gpt-2", not qwen2/],
+    [key, 'tokenizer.ggml.prx', /no tokenizer\.ggml\.pre/],
+  ]) {
+    const { ids, notes } = await tokens(patched(at, Buffer.from(other)));
+    assert.deepEqual(ids, right.ids);
+    assert.match(notes, note);
+  }
+});
+
 test('files that are no model, or not whole, or of another model, are refused by name', async () => {
   const cases = [
     [new Blob(['GGGG, this is not a model at all, and long enough to be read']), 'format', /./],

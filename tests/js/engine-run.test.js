@@ -76,10 +76,42 @@ test('a long text, tokenised in pieces, has the ids of the whole', async () => {
   assert.ok(megabyte.every((id, i) => id === sentence[i % sentence.length]));
 });
 
+test('a long text without blanks or line ends has the same ids wherever it is cut', async () => {
+  const units = [
+    '你好，世界。',
+    '"a":1,',
+    '{"k":[1,2.5]},',
+    'かな、カナ；',
+    '한글,',
+    "don't,it's;",
+    'e\u0301,',
+    '１２，',
+    '½"',
+    "x'll,",
+  ];
+  let seed = 9;
+  const next = () => (seed = (seed * 1664525 + 1013904223) >>> 0) >>> 16;
+  let text = 'B';
+  while (text.length < 300_000) text += units[next() % units.length];
+  const ids = [...(await engine.tokenize(text))];
+  assert.equal(await engine.detokenize(ids), text.normalize('NFC'));
+  // A line end and a letter behind it are a boundary, so that what stands before moves all further cuts.
+  for (const lines of [7, 20_001]) {
+    const before = 'A\n'.repeat(lines);
+    const start = await engine.tokenize(before);
+    const all = await engine.tokenize(before + text);
+    assert.equal(all.length, start.length + ids.length);
+    assert.ok(ids.every((id, i) => all[start.length + i] === id));
+  }
+  const large = '秋の夜、"1,2";'.repeat(40_000);
+  assert.ok((await engine.countTokens(large)) > 200_000);
+  await assert.rejects(engine.generate(large).result, withCode('context', /512/));
+});
+
 test('one unbroken run of letters, blanks or ideographs takes time in proportion', async () => {
-  for (const unit of ['a', '_', '\n', ' ', '你']) {
+  for (const unit of ['a', '_', '\n', ' ', '你', '{"a":[1,2],"b":"c"},']) {
     const timed = async (n) => {
-      const text = unit.repeat(n);
+      const text = unit.repeat(n / unit.length);
       const started = performance.now();
       const ids = await engine.tokenize(text);
       const ms = performance.now() - started;
