@@ -1,6 +1,7 @@
 // Which build runs where, and in which order calls run.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
+import { browserHost } from '../../js/browser.js';
 import { buildName, capabilitiesOf, chooseBuild, requireSimd } from '../../js/env.js';
 import { Queue } from '../../js/queue.js';
 import { Engine, TINY, withCode } from './support/package.js';
@@ -51,6 +52,12 @@ test('auto takes relaxed SIMD where it validates and up to 8 threads where memor
   pretendRelaxed(false);
   assert.deepEqual(choose({ threads: 2 }), ['-threads', 2, 0]);
   assert.throws(() => choose({ simd: 'relaxed' }), withCode('environment', /relaxed/));
+});
+
+test('a page that was opened as a file is told to be served', (t) => {
+  t.after(() => delete (/** @type {any} */ (globalThis).location));
+  /** @type {any} */ (globalThis).location = { protocol: 'file:' };
+  assert.throws(() => browserHost.startWorker('x'), withCode('environment', /opened as a file.*serve it over http/));
 });
 
 test('wasmUrl with a file forces its build', () => {
