@@ -157,7 +157,7 @@ export function packSettings(settings, { custom, chat, fileStops }) {
   if (chat) sent.chat = true;
   /** @type {string[]} */
   const notes = [];
-  const stops = packStops(settings.stop_strings ?? fileStops ?? [], notes);
+  const stops = packStops(settings.stop_strings ?? usableStops(fileStops, notes), notes);
   try {
     return { json: JSON.stringify(sent, asJson), stops, notes };
   } catch (error) {
@@ -210,6 +210,18 @@ function asJson(key, value) {
     throw new Error(`${key} is a ${typeof value}`);
   }
   return ArrayBuffer.isView(value) && !(value instanceof DataView) ? Array.from(/** @type {any} */ (value)) : value;
+}
+
+/**
+ * The stop strings of the model's file; what is wrong with them costs a note, not the call.
+ * @param {unknown} stops
+ * @param {string[]} notes
+ */
+function usableStops(stops, notes) {
+  const list = [stops ?? []].flat();
+  if (list.every((stop) => typeof stop === 'string' && stop !== '')) return list;
+  notes.push(`generation_config.json: stop_strings is ${JSON.stringify(stops)}: ignored`);
+  return [];
 }
 
 /**

@@ -226,10 +226,9 @@ static qw_status take_file_defaults(qw_engine *e, cli *c, qw_error *err)
     QW_TRY(qw_json_parse(&info, json, "info", err));
     config = qw_json_get(info, "generationConfig");
     stops = c->stops.n ? NULL : qw_json_get(config, "stop_strings");
-    if (qw_json_kind_of(stops) == QW_JSON_STRING) status = add_stop(&c->stops, qw_json_string(stops), err);
-    else
-        for (const qw_json *one = qw_json_first(stops); one && !status; one = qw_json_next(one))
-            status = add_stop(&c->stops, qw_json_string(one), err);
+    if (qw_json_string(stops)[0]) status = add_stop(&c->stops, qw_json_string(stops), err);
+    for (const qw_json *one = qw_json_first(stops); one && !status; one = qw_json_next(one))
+        if (qw_json_string(one)[0]) status = add_stop(&c->stops, qw_json_string(one), err);
     if (c->max_time < 0 && qw_json_get(config, "max_time"))
         c->max_time = qw_json_number(qw_json_get(config, "max_time"));
     qw_json_free(info);

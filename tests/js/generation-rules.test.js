@@ -462,4 +462,13 @@ test("the model's generation_config.json fills the keys that a call leaves out",
   const nothing = await run({ max_new_tokens: null, suppress_tokens: undefined });
   assert.deepEqual(nothing.sequences, own.sequences, 'null and undefined leave a key out');
   await other.close();
+
+  for (const stop_strings of [[5], [''], '', [[]], ['ok', null]]) {
+    const odd = await load({ eos_token_id: [], max_new_tokens: 2, stop_strings });
+    const { sequences, notes } = await odd.generate([5, 6]).result;
+    assert.equal(sequences[0].token_ids.length, 2);
+    assert.match(notes.join(), /generation_config\.json: stop_strings is .*: ignored/, JSON.stringify(stop_strings));
+    assert.deepEqual((await odd.generate([5, 6], { stop_strings: [] }).result).notes, []);
+    await odd.close();
+  }
 });
