@@ -160,17 +160,21 @@ QW_SIMD_INLINE void run_signed(sums *s, plan p, const qw_tile *tile, int32_t at,
     QW_UNROLL
     for (int r = 0; r < PANELS; r++) codes[r] = block_in(tile, p, at, r) + p.c.t.header;
     QW_NO_UNROLL
-    for (int k = 0; k < 8; k++) {
-        qw_v128 w[PANELS];
+    for (int k = 0; k < 8; k += 2) {
+        qw_v128 w[PANELS][2];
         QW_UNROLL
-        for (int r = 0; r < PANELS; r++) w[r] = qw_load(codes[r] + k * 16);
+        for (int j = 0; j < 2; j++) QW_UNROLL
+        for (int r = 0; r < PANELS; r++) w[r][j] = qw_load(codes[r] + (k + j) * 16);
         QW_UNROLL
         for (int t = 0; t < p.tokens; t++) {
-            const uint8_t *q = operand_of(p, x, t);
-            qw_v128 size = qw_load32_splat(q + 8 * k), minus = qw_load32_splat(q + 8 * k + 4);
+            const uint8_t *q = operand_of(p, x, t) + 8 * k;
             QW_UNROLL
-            for (int r = 0; r < PANELS; r++)
-                s->v[t][r] = qw_i32x4_relaxed_dot_add(qw_xor(w[r], minus), size, s->v[t][r]);
+            for (int j = 0; j < 2; j++) {
+                qw_v128 size = qw_load32_splat(q + 8 * j), minus = qw_load32_splat(q + 8 * j + 4);
+                QW_UNROLL
+                for (int r = 0; r < PANELS; r++)
+                    s->v[t][r] = qw_i32x4_relaxed_dot_add(qw_xor(w[r][j], minus), size, s->v[t][r]);
+            }
         }
     }
 }
