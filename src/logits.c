@@ -240,26 +240,11 @@ static void bar_beyond(const row *r)
 }
 
 /* The first id whose score is NaN or +inf; n where there is none. */
-static int32_t first_invalid(const float *scores, int32_t n)
-{
-    enum { BLOCK = 64 };
-    int32_t i = 0;
-
-    for (; i + BLOCK <= n; i += BLOCK) {
-        uint32_t bad = 0;
-
-        for (int j = 0; j < BLOCK; j++) bad |= !(scores[i + j] <= FLT_MAX);
-        if (bad) break;
-    }
-    while (i < n && scores[i] <= FLT_MAX) i++;
-    return i;
-}
-
 qw_status qw_logits_process(const qw_settings *s, const qw_history *h, qw_logits_scratch *scratch, float *scores,
                             qw_error *err)
 {
     const row r = {s, h, scratch, scores, scratch->n_vocab};
-    int32_t invalid = s->remove_invalid_values ? r.n : first_invalid(scores, r.n);
+    int32_t invalid = s->remove_invalid_values ? r.n : qw_scores_invalid(scores, r.n);
 
     if (invalid < r.n)
         return qw_fail(
@@ -285,7 +270,7 @@ qw_status qw_logits_process(const qw_settings *s, const qw_history *h, qw_logits
 qw_status qw_logits_check_custom(const qw_settings *s, const qw_history *h, float *scores, int32_t n_vocab,
                                  qw_error *err)
 {
-    int32_t invalid = first_invalid(scores, n_vocab);
+    int32_t invalid = qw_scores_invalid(scores, n_vocab);
 
     if (invalid < n_vocab)
         return qw_fail(err, QW_ERR_USAGE, "step %d: the logits_processor left %s as the score of token %d",

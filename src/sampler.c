@@ -117,24 +117,12 @@ static qw_status nothing_left(int32_t step, qw_error *err)
                    (int)step);
 }
 
-/* A NaN is below nothing, and is missed by a maximum. */
-static bool has_nan(const float *scores, int32_t n)
-{
-    uint32_t bad = 0;
-    int32_t i = 0;
-
-    for (; i + 64 <= n; i += 64)
-        for (int j = 0; j < 64; j++) bad |= !(scores[i + j] < INFINITY);
-    for (; i < n; i++) bad |= !(scores[i] < INFINITY);
-    return bad != 0;
-}
-
 qw_status qw_choose_greedy(const float *scores, int32_t n_vocab, int32_t step, int32_t *id, qw_error *err)
 {
     float max = qw_scores_max(scores, n_vocab);
     int32_t i = 0;
 
-    if (has_nan(scores, n_vocab)) return not_a_number(step, err);
+    if (qw_scores_invalid(scores, n_vocab) < n_vocab) return not_a_number(step, err);
     if (!(max > -INFINITY)) return nothing_left(step, err);
     while (i + 64 <= n_vocab && qw_scores_max(scores + i, 64) < max) i += 64;
     while (scores[i] < max) i++;
@@ -161,7 +149,7 @@ qw_status qw_choose_sample(const float *scores, int32_t n_vocab, int32_t step, q
     float weights[BLOCK], max = qw_scores_max(scores, n_vocab);
     double total = 0, sum = 0, target;
 
-    if (has_nan(scores, n_vocab)) return not_a_number(step, err);
+    if (qw_scores_invalid(scores, n_vocab) < n_vocab) return not_a_number(step, err);
     if (!(max > -INFINITY)) return nothing_left(step, err);
     /* Sums are taken block by block in both passes, so that they agree to the bit. */
     for (int32_t i = 0; i < n_vocab; i += BLOCK)

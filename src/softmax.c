@@ -21,6 +21,39 @@ float qw_scores_max(const float *scores, int32_t n)
     return max;
 }
 
+int32_t qw_scores_invalid(const float *scores, int32_t n)
+{
+    int32_t i = 0;
+
+    for (; i + BLOCK <= n; i += BLOCK) {
+        uint32_t bad = 0;
+
+        for (int j = 0; j < BLOCK; j++) bad |= !(scores[i + j] <= FLT_MAX);
+        if (bad) break;
+    }
+    while (i < n && scores[i] <= FLT_MAX) i++;
+    return i;
+}
+
+static float divided(float score, float t)
+{
+    return score / t > FLT_MAX ? FLT_MAX : score / t;
+}
+
+void qw_scores_divide(float *scores, int32_t n, float t)
+{
+    int32_t i = 0;
+
+    for (; i + BLOCK <= n; i += BLOCK)
+        for (int j = 0; j < BLOCK; j++) scores[i + j] = divided(scores[i + j], t);
+    for (; i < n; i++) scores[i] = divided(scores[i], t);
+}
+
+void qw_scores_bar(float *scores, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) scores[i] = -INFINITY;
+}
+
 void qw_scores_weigh(float *weights, const float *scores, int32_t n, float max)
 {
     int32_t i = 0;

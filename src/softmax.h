@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The pieces of a softmax over one row of scores: largest score, weights e^(score - largest), and their sum in double
- * in a fixed order of four lanes, so that every build gets the same bits. Scores may be -inf (weight 0); a NaN counts
- * as -inf. */
+ * Whole rows of scores: what has to look at all of them, so that it is compiled into vectors here. The pieces of a
+ * softmax are the largest score, weights e^(score - largest), and their sum in double in a fixed order of four lanes,
+ * so that every build gets the same bits. Scores may be -inf (weight 0); a NaN counts as -inf. */
 #ifndef QW_SOFTMAX_H
 #define QW_SOFTMAX_H
 
@@ -31,6 +31,15 @@ static inline float qw_exp_weight(float x)
 
 /* The largest score; -inf where there is none. */
 float qw_scores_max(const float *scores, int32_t n);
+
+/* The first score that is NaN or +inf; n where there is none. */
+int32_t qw_scores_invalid(const float *scores, int32_t n);
+
+/* Divided by t > 0; at most FLT_MAX. */
+void qw_scores_divide(float *scores, int32_t n, float t);
+
+/* All -inf. */
+void qw_scores_bar(float *scores, int32_t n);
 
 /* weights[i] = e^(scores[i] - max); they may be the same array. */
 void qw_scores_weigh(float *weights, const float *scores, int32_t n, float max);

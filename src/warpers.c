@@ -121,14 +121,6 @@ static qw_status nothing_left(const qw_history *h, qw_error *err)
                    (int)(h->n - h->n_prompt));
 }
 
-static bool any_from(const float *scores, float floor)
-{
-    uint32_t any = 0;
-
-    for (int j = 0; j < BLOCK; j++) any |= scores[j] >= floor;
-    return any != 0;
-}
-
 /* All tokens whose score is not below floor, nor -inf. */
 static void list_from_row(list *l, const float *scores, int32_t n, float floor)
 {
@@ -137,7 +129,7 @@ static void list_from_row(list *l, const float *scores, int32_t n, float floor)
     for (int32_t i = 0; i < n; i += BLOCK) {
         int32_t end = i + BLOCK < n ? i + BLOCK : n;
 
-        if (end - i == BLOCK && !any_from(scores + i, floor)) continue;
+        if (qw_scores_max(scores + i, end - i) < floor) continue;
         for (int32_t j = i; j < end; j++) {
             float score = scores[j];
 
@@ -157,11 +149,11 @@ static void list_to_row(const list *l, float *scores, int32_t n)
     for (int32_t i = l->n - 1; i >= 0; i--) {
         float score = l->score[i];
 
-        for (int32_t j = l->id[i] + 1; j < end; j++) scores[j] = -INFINITY;
+        qw_scores_bar(scores + l->id[i] + 1, end - l->id[i] - 1);
         scores[l->id[i]] = score;
         end = l->id[i];
     }
-    for (int32_t j = 0; j < end; j++) scores[j] = -INFINITY;
+    qw_scores_bar(scores, end);
 }
 
 static void weigh(list *l)
@@ -196,23 +188,6 @@ static void resum(list *l)
 }
 
 /* ---- the rules */
-
-static void temperature(float *scores, int32_t n, float t)
-{
-    int32_t i = 0;
-
-    for (; i + BLOCK <= n; i += BLOCK)
-        for (int j = 0; j < BLOCK; j++) {
-            float v = scores[i + j] / t;
-
-            scores[i + j] = v > FLT_MAX ? FLT_MAX : v;
-        }
-    for (; i < n; i++) {
-        float v = scores[i] / t;
-
-        scores[i] = v > FLT_MAX ? FLT_MAX : v;
-    }
-}
 
 /* The k-th largest of n values (k <= n). */
 static float kth_largest(const float *values, int32_t n, int32_t k)
@@ -379,7 +354,7 @@ static qw_status sample_rules(const qw_settings *s, const qw_history *h, qw_logi
     list l = {.score = scores, .id = scratch->order, .weight = scratch->values};
     int32_t n = scratch->n_vocab;
 
-    if (s->temperature < 1 || s->temperature > 1) temperature(scores, n, (float)s->temperature);
+    if (s->temperature < 1 || s->temperature > 1) qw_scores_divide(scores, n, (float)s->temperature);
     if ((s->top_k <= 0 || s->top_k >= n) && !cuts_by_probability(s)) return QW_OK;
     if (s->top_k > 0) list_top_k(&l, scores, n, s->top_k);
     else list_by_weight(&l, scores, n, s);
