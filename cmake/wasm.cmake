@@ -16,7 +16,7 @@ set(QW_WASM_THREAD_STACK -sDEFAULT_PTHREAD_STACK_SIZE=128KB)
 
 # A page downloads this: only what weights and tokens pass through is compiled for speed, the rest for size.
 set(QW_FAST kernel_float kernel_one kernel_tile acts matmul attention)
-set(QW_QUICK panel quant softmax kv_block pool ops)
+set(QW_QUICK panel quant softmax kv_block ops)
 set(QW_SMALL ${QW_SOURCES} alloc wasm)
 list(REMOVE_ITEM QW_SMALL ${QW_FAST} ${QW_QUICK})
 list(TRANSFORM QW_QUICK REPLACE "(.+)" "src/\\1.c")

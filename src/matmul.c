@@ -153,8 +153,8 @@ void qw_matmul(qw_pool *pool, const qw_acts *a, const qw_product *products, int3
                         (w->rows + QW_TILE_ROWS - 1) / QW_TILE_ROWS};
             r.items += p->items;
         }
-        /* Many small claims even out cores of different speed; a claim costs about as much as a row of 256 columns. */
-        int32_t chunk = r.items / (qw_pool_threads(pool) * 16);
+        /* Small last claims even out cores of different speed; one costs about as much as a row of 256 columns. */
+        int32_t chunk = r.items / (qw_pool_threads(pool) * 4);
         qw_pool_run(pool, r.items, qw_pool_threads(pool) == 1 ? r.items : chunk > 0 ? chunk : 1, run_items, &r);
     }
 }

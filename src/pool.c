@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The thread pool. A region's unclaimed chunks and its number share one 64-bit word, so that a claim is one
- * compare-and-swap which a thread that comes late, with an older region in mind, cannot get wrong: whoever holds a
- * chunk keeps the region from ending, and only then is the region's description read. */
+ * The thread pool. A region's unclaimed items and its number share one 64-bit word, so that a claim is one
+ * compare-and-swap which a thread that comes late, with an older region in mind, cannot get wrong: whoever holds
+ * items keeps the region from ending, and only then is the region's description read. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime, sysconf */
 
 #include "pool.h"
@@ -77,15 +77,17 @@ typedef struct event {
 struct qw_pool {
     int32_t n_threads;
     bool spin;
-    _Alignas(64) _Atomic uint64_t claims; /* region number << 32 | chunks not yet claimed */
-    _Alignas(64) _Atomic uint32_t left;   /* chunks not yet finished */
+    _Alignas(64) _Atomic uint64_t claims; /* region number << 32 | items not yet claimed */
+    _Alignas(64) _Atomic uint32_t left;   /* items not yet finished */
     event begun;                          /* region number; changes when there is work, or the end */
     event ended;                          /* number of the last finished region that someone may wait for */
     atomic_bool quit;
-    /* The region. Written before its claims, read by holders of a chunk of it. */
+    /* The region. Written before its claims, read by holders of items of it. */
     qw_pool_fn *fn;
     void *arg;
-    int32_t n, chunk, n_chunks;
+    int32_t n;
+    _Atomic int32_t
+        chunk; /* least items of a claim; read before the claim, which fails where it belongs to another region */
     worker *workers[QW_POOL_MAX];
 };
 
@@ -189,6 +191,16 @@ static void event_wait(event *e, uint32_t seen, bool spin)
     atomic_fetch_sub(&e->sleepers, 1);
 }
 
+/* A claim takes half of a fair share of what is left: long runs of memory first, short ones for an even end. */
+static uint32_t share_of(const qw_pool *p, uint32_t left)
+{
+    uint32_t share = left / (2 * (uint32_t)p->n_threads),
+             least = (uint32_t)atomic_load_explicit(&p->chunk, memory_order_relaxed);
+
+    if (share < least) share = least;
+    return share < left ? share : left;
+}
+
 /* Works until nothing of the current region is left to claim. */
 static void work(qw_pool *p, int32_t thread)
 {
@@ -196,14 +208,14 @@ static void work(qw_pool *p, int32_t thread)
     uint32_t done = 0, region = 0;
 
     while ((uint32_t)old) {
-        if (!atomic_compare_exchange_weak(&p->claims, &old, old - 1)) continue;
+        uint32_t left = (uint32_t)old, share = share_of(p, left);
+        if (!atomic_compare_exchange_weak(&p->claims, &old, old - share)) continue;
         region = (uint32_t)(old >> 32);
-        int32_t first = (p->n_chunks - (int32_t)(uint32_t)old) * p->chunk;
-        int32_t last = p->n - first < p->chunk ? p->n : first + p->chunk;
-        p->fn(p->arg, first, last, thread);
-        done++;
+        int32_t first = p->n - (int32_t)left;
+        p->fn(p->arg, first, first + (int32_t)share, thread);
+        done += share;
         old = atomic_load(&p->claims);
-        /* Chunks of one region are reported together; the next region cannot begin before that. */
+        /* Items of one region are reported together; the next region cannot begin before that. */
     }
     if (done && atomic_fetch_sub(&p->left, done) == done) event_set(&p->ended, region);
 }
@@ -298,10 +310,9 @@ void qw_pool_run(qw_pool *pool, int32_t n, int32_t chunk, qw_pool_fn *fn, void *
     pool->fn = fn;
     pool->arg = arg;
     pool->n = n;
-    pool->chunk = chunk;
-    pool->n_chunks = (n - 1) / chunk + 1;
-    atomic_store(&pool->left, (uint32_t)pool->n_chunks);
-    atomic_store(&pool->claims, (uint64_t)region << 32 | (uint32_t)pool->n_chunks);
+    atomic_store_explicit(&pool->chunk, chunk, memory_order_relaxed);
+    atomic_store(&pool->left, (uint32_t)n);
+    atomic_store(&pool->claims, (uint64_t)region << 32 | (uint32_t)n);
     event_set(&pool->begun, region);
     work(pool, 0);
     if (atomic_load(&pool->ended.value) != region) event_wait(&pool->ended, region - 1, pool->spin);

@@ -24,7 +24,7 @@ void qw_pool_free(qw_pool *pool);
 
 int32_t qw_pool_threads(const qw_pool *pool);
 
-/* Runs fn over items 0..n-1 in chunks of `chunk` (>= 1) items and returns when all are done. Costs <= 3 us. Waiting
+/* Runs fn over items 0..n-1, at least `chunk` (>= 1) at a time and at first many more, and returns when all are done. Costs <= 3 us. Waiting
  * threads spin for at most 50 us, then sleep; with more threads than cores they do not spin. n <= chunk runs on the
  * caller alone. */
 void qw_pool_run(qw_pool *pool, int32_t n, int32_t chunk, qw_pool_fn *fn, void *arg);
