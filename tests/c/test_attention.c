@@ -139,7 +139,7 @@ static void test_result_is_that_of_plain_softmax(void)
         trial t;
 
         start(&t, s->n_head, s->n_kv_head, s->head_dim, QW_KV_F32);
-        run(&t, 0, TOKENS > QW_PASS_MAX ? QW_PASS_MAX : TOKENS, s->window, 1);
+        run(&t, 0, TOKENS > (int)QW_PASS_MAX ? (int)QW_PASS_MAX : (int)TOKENS, s->window, 1);
         CHECK_NEAR(worst_error(&t, s->window), 0, 5e-6);
         finish(&t);
     }
