@@ -15,6 +15,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL, fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { CHROMIUM, CHROMIUM_ARGS } from '../lib/chromium.mjs';
 
 const { values: arg } = parseArgs({
   options: {
@@ -29,7 +30,7 @@ const { values: arg } = parseArgs({
     context: { type: 'string', default: '2048' },
     engines: { type: 'string', default: 'ours,ours-base,wllama,native' },
     json: { type: 'string' },
-    chromium: { type: 'string', default: '/usr/bin/chromium' },
+    chromium: { type: 'string', default: CHROMIUM },
   },
 });
 if (!arg.model) {
@@ -87,18 +88,7 @@ function serve() {
 
 async function inBrowser(origin, page, options) {
   const { chromium } = await load('playwright-core', 'index.mjs');
-  const browser = await chromium.launch({
-    executablePath: arg.chromium,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  });
+  const browser = await chromium.launch({ executablePath: arg.chromium, args: CHROMIUM_ARGS });
   try {
     const tab = await browser.newPage();
     tab.on('pageerror', (e) => console.error('[page]', e.message));

@@ -5,18 +5,10 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 import { startServer } from '../../js/cli/static-server.js';
+import { CHROMIUM, CHROMIUM_ARGS } from '../lib/chromium.mjs';
 import { at } from '../lib/run.mjs';
 
-const ARGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  '--enable-blink-features=ForceEagerMeasureMemory',
-];
+const ARGS = [...CHROMIUM_ARGS, '--enable-blink-features=ForceEagerMeasureMemory'];
 const IDLE_SECONDS = 5;
 const TICKS_PER_SECOND = 100;
 
@@ -33,8 +25,8 @@ export class Browser {
     browser.#model = model;
     browser.#server = await startServer({ folders: [at('web'), at('.'), path.dirname(model)], policy: null });
     browser.#profile = mkdtempSync(at('build/tmp/bench-'));
-    const executablePath = process.env.QW_CHROMIUM ?? '/usr/bin/chromium';
-    browser.#context = await chromium.launchPersistentContext(browser.#profile, { executablePath, args: ARGS });
+    const options = { executablePath: CHROMIUM, args: ARGS };
+    browser.#context = await chromium.launchPersistentContext(browser.#profile, options);
     browser.#context.setDefaultTimeout(120_000);
     return browser;
   }
