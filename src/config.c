@@ -22,7 +22,7 @@ qw_status qw_config_check(const qw_config *c, qw_error *err)
         {"embedding length", c->dim, 1, 1 << 20},
         {"number of heads", c->n_head, 1, 4096},
         {"number of key/value heads", c->n_kv_head, 1, 4096},
-        {"head size", c->head_dim, 2, 256},
+        {"head size", c->head_dim, 2, QW_HEAD_DIM_MAX},
         {"feed-forward length", c->ffn_dim, 1, 1 << 22},
         {"vocabulary", c->n_vocab, 1, 1 << 26},
         {"context length", c->n_ctx_train, 1, 1 << 30},
@@ -87,7 +87,7 @@ static void yarn_blend(const qw_config *c, float *inv_freq, const float *power)
 
 void qw_config_inv_freq(const qw_config *c, float *inv_freq, float *scale)
 {
-    float power[128]; /* head_dim is at most 256 */
+    float power[QW_HEAD_DIM_MAX / 2];
     double base = (double)(float)c->rope_theta;
 
     for (int32_t i = 0; i < c->head_dim / 2; i++) {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { QW_LAYERS_MAX = 512 };
+enum { QW_LAYERS_MAX = 512, QW_HEAD_DIM_MAX = 256 };
 
 typedef struct qw_config {
     int32_t n_layer, dim, n_head, n_kv_head, head_dim, ffn_dim;

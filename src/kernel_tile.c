@@ -188,7 +188,7 @@ QW_SIMD_INLINE qw_v128 start_of(plan p, const qw_tile *tile, const qw_act *x, in
 {
     qw_v128 minus;
 
-    if (is_split(p.c)) return qw_load32_splat(&x->negatives);
+    if (is_split(p.c)) return correction(p.c, x, h);
     if (p.c.kernel == QW_KERNEL_BASE && p.c.t.bits == 5 && p.c.t.has_min)
         return qw_i32x4_sub(qw_zero(), qw_load32_splat(&x->minus16));
     if (p.c.kernel == QW_KERNEL_BASE || p.c.t.has_min) return qw_zero();

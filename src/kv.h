@@ -36,8 +36,8 @@ typedef struct qw_kv {
     qw_kv_row *row;      /* [max_rows] */
     size_t block_bytes;  /* keys or values of one page and head */
     uint8_t **layer;     /* [n_layer] -> [n_pages][n_kv_head][keys, values][block_bytes] */
-    const float **
-        key_bias; /* [n_layer] -> [n_kv_head][head_dim], borrowed; NULL where there is none. Set before keys are put. */
+    /* [n_layer] -> [n_kv_head][head_dim], borrowed; NULL where there is none. Set before keys are put. */
+    const float **key_bias;
     float *turn_page; /* q8_0: [pages of a row][head_dim / 2][cos, sin] of the page's first position */
     float *turn_slot; /* q8_0: [head_dim / 2][cos, sin][32] of positions 0 to 31 */
 } qw_kv;

@@ -130,7 +130,7 @@ void qw_kv_put(qw_kv *kv, int32_t layer, int32_t row, int32_t pos, const float *
 
     for (int32_t h = 0; h < kv->n_kv_head; h++, k += kv->head_dim, v += kv->head_dim) {
         const float *bias = bias_of(kv, layer, h);
-        float bare[256]; /* head_dim is at most that */
+        float bare[QW_HEAD_DIM_MAX];
 
         if (bias) take_bias(kv, bias, pos, k, bare);
         put_block(kv, block_at(kv, layer, page, h, 0), bias ? bare : k, slot, true);
@@ -191,7 +191,7 @@ static void widen_q8_values(const qw_kv *kv, const int8_t *q, const float *scale
 static const float *widen_q8(const qw_kv *kv, const uint8_t *stored, float *block, bool keys)
 {
     const int8_t *q = (const int8_t *)stored;
-    float scales[QW_KV_PAGE * 256 / QW_KV_GROUP]; /* head_dim is at most 256 */
+    float scales[QW_KV_PAGE * QW_HEAD_DIM_MAX / QW_KV_GROUP];
 
     widen_f16(stored + (size_t)QW_KV_PAGE * (size_t)kv->head_dim, scales, QW_KV_PAGE * qw_kv_groups(kv->head_dim));
     if (keys) widen_q8_keys(kv, q, scales, block);

@@ -239,7 +239,6 @@ static void bar_beyond(const row *r)
     for (int32_t i = r->s->n_ids; i < r->n; i++) r->scores[i] = -INFINITY;
 }
 
-/* The first id whose score is NaN or +inf; n where there is none. */
 qw_status qw_logits_process(const qw_settings *s, const qw_history *h, qw_logits_scratch *scratch, float *scores,
                             qw_error *err)
 {

@@ -86,8 +86,8 @@ struct qw_pool {
     qw_pool_fn *fn;
     void *arg;
     int32_t n;
-    _Atomic int32_t
-        chunk; /* least items of a claim; read before the claim, which fails where it belongs to another region */
+    /* Least items of a claim. Read before the claim, which fails where it was meant for another region. */
+    _Atomic int32_t chunk;
     worker *workers[QW_POOL_MAX];
 };
 
