@@ -27,6 +27,18 @@ foreach(name IN LISTS QW_TESTS)
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endforeach()
 
+# The relaxed kernels under every reading of their operations that WebAssembly allows (src/simd_native.h).
+set(relaxed_sources status dtype quant panel pool kernel_float kernel_one kernel_tile acts calibrate matmul_scalar matmul)
+list(TRANSFORM relaxed_sources PREPEND src/)
+list(TRANSFORM relaxed_sources APPEND .c)
+foreach(model 1 2 3)
+    add_executable(test_relaxed_${model} ${relaxed_sources} tests/c/test_matmul.c)
+    target_compile_definitions(test_relaxed_${model} PRIVATE QW_RELAXED_MODEL=${model})
+    target_link_libraries(test_relaxed_${model} PRIVATE alloc_test_native m)
+    add_test(NAME relaxed_${model} COMMAND test_relaxed_${model} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(relaxed_${model} PROPERTIES TIMEOUT 300)
+endforeach()
+
 if(QW_SANITIZE STREQUAL "address")
     foreach(name IN LISTS QW_FUZZERS)
         qw_add_program(fuzz_${name} native "alloc_test;files" tests/c/fuzz_${name}.c)

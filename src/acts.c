@@ -40,10 +40,44 @@ void qw_acts_free(qw_acts *a)
     a->storage = NULL;
 }
 
+#if QW_RELAXED
+/* The dot of 16 signed codes as the kernels take it equals the plain sum, for codes and activations at their ends. What
+ * a relaxed operation makes of bytes above 127 is the machine's choice, and the same at every call. */
+static bool flip_fits(int8_t flip)
+{
+    int8_t w[16], q[16];
+    int32_t expected[4] = {0}, got[4];
+    qw_v128 start, codes;
+
+    for (int i = 0; i < 16; i++) {
+        w[i] = (int8_t)(i < 4 ? 127 : i < 8 ? -128 : 16 * i - 200);
+        q[i] = (int8_t)(i < 8 || i % 2 ? 127 : -127);
+        expected[i / 4] += w[i] * q[i];
+    }
+    for (int i = 0; i < 4; i++) got[i] = flip * (q[4 * i] + q[4 * i + 1] + q[4 * i + 2] + q[4 * i + 3]);
+    start = qw_load(got);
+    codes = qw_xor(qw_opaque(qw_load(w)), qw_i8x16_splat(flip));
+    qw_store(got, qw_i32x4_relaxed_dot_add(qw_opaque(qw_load(q)), codes, start));
+    return memcmp(got, expected, sizeof got) == 0;
+}
+#endif
+
+static void choose_signed(qw_acts *a)
+{
+    a->signed_kernel = QW_KERNEL_BASE;
+    a->flip = 0;
+#if QW_RELAXED
+    if (a->kernel != QW_KERNEL_DOT32) return;
+    if (!flip_fits(0)) a->flip = -128;
+    if (flip_fits(a->flip)) a->signed_kernel = QW_KERNEL_DOT32;
+#endif
+}
+
 bool qw_acts_use(qw_acts *a, qw_kernel kernel)
 {
     if ((kernel == QW_KERNEL_BASE) == (QW_RELAXED == 1)) return false;
     a->kernel = kernel;
+    choose_signed(a);
     return true;
 }
 
@@ -86,17 +120,6 @@ static void widen(uint8_t *out, const int8_t *q)
     }
 }
 
-/* Of each 4 columns, 4 bytes of magnitudes, 0..127, and 4 of all ones where q is negative. */
-static void split(uint8_t *out, const int8_t *q)
-{
-    for (int i = 0; i < 2; i++) {
-        qw_v128 v = qw_load(q + 16 * i), minus = qw_i8x16_gt(qw_zero(), v);
-        qw_v128 size = qw_i8x16_sub(qw_xor(v, minus), minus);
-        qw_store(out + 32 * i, qw_i32x4_zip_low(size, minus));
-        qw_store(out + 32 * i + 16, qw_i32x4_zip_high(size, minus));
-    }
-}
-
 static int32_t lanes_sum(qw_v128 v)
 {
     return qw_i32x4_lane(v, 0) + qw_i32x4_lane(v, 1) + qw_i32x4_lane(v, 2) + qw_i32x4_lane(v, 3);
@@ -108,18 +131,17 @@ static int32_t sum16(qw_v128 v)
     return lanes_sum(qw_i32x4_pair_sums(qw_i16x8_add(qw_i16x8_extend_low_i8x16(v), qw_i16x8_extend_high_i8x16(v))));
 }
 
-static void summarise(qw_act *out)
+static void summarise(qw_act *out, int32_t flip)
 {
-    out->sum = out->negatives = 0;
+    out->sum = 0;
     for (int h = 0; h < 2; h++) {
-        qw_v128 v = qw_load(out->q + 16 * h);
-        int32_t sum = sum16(v);
+        int32_t sum = sum16(qw_load(out->q + 16 * h));
         out->sum += sum;
         out->minus32[h] = -32 * sum;
-        out->negatives -= sum16(qw_and(v, qw_i8x16_gt(qw_zero(), v)));
     }
     out->minus8 = -8 * out->sum;
     out->minus16 = -16 * out->sum;
+    out->minus128 = flip * out->sum;
     out->scaled_sum = out->scale * (float)out->sum;
 }
 
@@ -134,9 +156,8 @@ static void set_row(qw_acts *a, int32_t row)
         float tail[QW_BLOCK] = {0};
         if (left < QW_BLOCK && left > 0) memcpy(tail, x + b * QW_BLOCK, (size_t)left * sizeof(float));
         quantise(act->q, &act->scale, left < QW_BLOCK ? tail : x + b * QW_BLOCK);
-        if (a->kernel == QW_KERNEL_DOT32) split(a->wide + at * QW_ACT_WIDE, act->q);
-        else widen(a->wide + at * QW_ACT_WIDE, act->q);
-        summarise(act);
+        if (a->signed_kernel == QW_KERNEL_BASE) widen(a->wide + at * QW_ACT_WIDE, act->q);
+        summarise(act, a->flip);
     }
 }
 

@@ -8,8 +8,7 @@
 #include "layout.h"
 #include "simd.h"
 
-/* A kernel as constants. Codes of 8 bits are signed and fit the relaxed dots' first operand only, so DOT16 has
- * nothing for them. */
+/* A kernel as constants. */
 typedef struct recipe {
     qw_layout_traits t;
     qw_kernel kernel;
@@ -17,9 +16,7 @@ typedef struct recipe {
 
 QW_SIMD_INLINE recipe make_recipe(qw_layout layout, qw_kernel kernel)
 {
-    qw_layout_traits t = qw_layout_traits_of(layout);
-
-    return (recipe){t, t.bits == 8 && kernel == QW_KERNEL_DOT16 ? QW_KERNEL_BASE : kernel};
+    return (recipe){qw_layout_traits_of(layout), kernel};
 }
 
 /* Constants in locals: V8 makes a vector constant anew, in three instructions, wherever it is used. */
@@ -104,8 +101,9 @@ QW_SIMD_INLINE qw_v128 pairs(int bits, const masks *m, const uint8_t *codes, int
     return odd ? qw_u16x8_shr(v, 8) : qw_and(v, m->low);
 }
 
-/* Signed codes against magnitudes: where an activation is negative its code w becomes ~w = -w - 1. */
-QW_SIMD_INLINE bool is_split(recipe c)
+/* Codes of 8 bits are signed; the relaxed dot's second operand may be read as unsigned. There qw_acts.flip adds 128 to
+ * them. */
+QW_SIMD_INLINE bool is_signed_dot(recipe c)
 {
     return c.kernel == QW_KERNEL_DOT32 && c.t.bits == 8;
 }
@@ -115,7 +113,7 @@ QW_SIMD_INLINE qw_v128 correction(recipe c, const qw_act *x, int h)
 {
     int32_t offset = c.t.offset;
 
-    if (is_split(c)) return qw_load32_splat(&x->negatives);
+    if (is_signed_dot(c)) return qw_load32_splat(&x->minus128);
     if (offset == 8) return qw_load32_splat(&x->minus8);
     if (offset == 16) return qw_load32_splat(&x->minus16);
     if (offset == 32) return qw_load32_splat(&x->minus32[h]);

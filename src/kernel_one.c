@@ -15,20 +15,14 @@ typedef struct source {
     const masks *m;
     const uint8_t *codes;
     operand x;
+    qw_v128 flip; /* for signed dots */
 } source;
 
 /* The i-th 4 bytes at p in every lane. A broadcast from memory is faster by 10 % than shuffling a vector, though V8
- * spends an address computation on each; only where loads are what is scarce, two of them to a load of codes, it is
- * not. */
-QW_SIMD_INLINE qw_v128 lane_of(recipe c, const void *p, int i)
+ * spends an address computation on each. */
+QW_SIMD_INLINE qw_v128 lane_of(const void *p, int i)
 {
-    qw_v128 v;
-
-    if (c.kernel != QW_KERNEL_DOT32 || c.t.bits < 8) return qw_load32_splat((const uint8_t *)p + i * 4);
-    v = qw_load((const uint8_t *)p + i / 4 * 16);
-    if (i % 4 == 0) return qw_f32x4_dup(v, 0);
-    if (i % 4 == 1) return qw_f32x4_dup(v, 1);
-    return i % 4 == 2 ? qw_f32x4_dup(v, 2) : qw_f32x4_dup(v, 3);
+    return qw_load32_splat((const uint8_t *)p + i * 4);
 }
 
 /* Chunks k..k+n-1 as int16 sums. */
@@ -40,15 +34,14 @@ QW_SIMD_INLINE qw_v128 sum_int16(recipe c, const source *s, int k, int n)
     for (int i = k; i < k + n; i++) {
 #if QW_RELAXED
         if (c.kernel == QW_KERNEL_DOT16) {
-            qw_v128 d = qw_i16x8_relaxed_dot(lane_of(c, s->x.act->q, i), chunk(c.t.bits, s->m, s->codes, i));
+            qw_v128 d = qw_i16x8_relaxed_dot(lane_of(s->x.act->q, i), chunk(c.t.bits, s->m, s->codes, i));
             sum = i == k ? d : qw_i16x8_add_sat(sum, d);
             continue;
         }
 #endif
-        qw_v128 even = qw_i16x8_mul(pairs(c.t.bits, s->m, s->codes, i, 0), lane_of(c, s->x.wide, 2 * i));
+        qw_v128 even = qw_i16x8_mul(pairs(c.t.bits, s->m, s->codes, i, 0), lane_of(s->x.wide, 2 * i));
         sum = i == k ? even : qw_i16x8_add_sat(sum, even);
-        sum = qw_i16x8_add_sat(sum,
-                               qw_i16x8_mul(pairs(c.t.bits, s->m, s->codes, i, 1), lane_of(c, s->x.wide, 2 * i + 1)));
+        sum = qw_i16x8_add_sat(sum, qw_i16x8_mul(pairs(c.t.bits, s->m, s->codes, i, 1), lane_of(s->x.wide, 2 * i + 1)));
     }
     return sum;
 }
@@ -61,17 +54,12 @@ QW_SIMD_INLINE qw_v128 sum_of(recipe c, const source *s, int first, int last, qw
 
 #if QW_RELAXED
     if (c.kernel == QW_KERNEL_DOT32) {
-        /* Two chains, as one takes the dot's latency at each step. Signed weights go first; the activations' positive
-         * and negative parts are the seven bits then. */
+        /* Two chains, as one takes the dot's latency at each step. */
         QW_UNROLL
         for (int k = first; k < last; k++) {
             qw_v128 w = chunk(c.t.bits, s->m, s->codes, k), *chain = k % 2 ? &other : &sum;
-            if (c.t.bits < 8) {
-                *chain = qw_i32x4_relaxed_dot_add(lane_of(c, s->x.act->q, k), w, *chain);
-            } else {
-                w = qw_xor(w, lane_of(c, s->x.wide, 2 * k + 1));
-                *chain = qw_i32x4_relaxed_dot_add(w, lane_of(c, s->x.wide, 2 * k), *chain);
-            }
+            if (is_signed_dot(c)) w = qw_xor(w, s->flip);
+            *chain = qw_i32x4_relaxed_dot_add(lane_of(s->x.act->q, k), w, *chain);
         }
         return qw_i32x4_add(sum, other);
     }
@@ -80,7 +68,7 @@ QW_SIMD_INLINE qw_v128 sum_of(recipe c, const source *s, int first, int last, qw
     if (c.t.bits == 8) {
         QW_UNROLL
         for (int i = 2 * first; i < 2 * last; i++)
-            sum = qw_i32x4_add(sum, qw_i32x4_dot(pairs(8, s->m, s->codes, i / 2, i % 2), lane_of(c, s->x.wide, i)));
+            sum = qw_i32x4_add(sum, qw_i32x4_dot(pairs(8, s->m, s->codes, i / 2, i % 2), lane_of(s->x.wide, i)));
         return sum;
     }
     if (group > last - first) group = last - first;
@@ -148,7 +136,7 @@ QW_SIMD_INLINE void one_simple(float *out, const uint8_t *panel, const qw_acts *
 {
     const int32_t blocks = (a->cols + QW_BLOCK - 1) / QW_BLOCK;
     masks m = make_masks(c.t.bits);
-    source s = {&m, panel + c.t.header, first_operand(a, token)};
+    source s = {&m, panel + c.t.header, first_operand(a, token), qw_opaque(qw_i8x16_splat(a->flip))};
     qw_v128 acc = qw_zero();
 
     for (int32_t b = 0; b < blocks; b++) {
@@ -167,7 +155,7 @@ QW_SIMD_INLINE void one_super(float *out, const uint8_t *panel, const qw_acts *a
     int32_t sub[16 * 4], submin[16 * 4];
     scale_rows rows = {scale, min, sub, submin, 1};
     masks m = make_masks(c.t.bits);
-    source s = {&m, NULL, first_operand(a, token)};
+    source s = {&m, NULL, first_operand(a, token), qw_zero()};
     qw_v128 acc = qw_zero();
 
     for (int32_t col = 0; col < a->cols; col += 8 * QW_BLOCK, panel += qw_layout_unit_bytes(c.t)) {
@@ -209,7 +197,7 @@ ONE(i8_base, QW_LAYOUT_I8, QW_KERNEL_BASE, one_simple)
 ONE(i8_dot32, QW_LAYOUT_I8, QW_KERNEL_DOT32, one_simple)
 ONE_ALL(QW_KERNEL_DOT16, dot16)
 ONE_ALL(QW_KERNEL_DOT32, dot32)
-static qw_kernel_one *const TABLE[][10] = {{NULL}, ROW(i8_base, dot16), ROW(i8_dot32, dot32)};
+static qw_kernel_one *const TABLE[][10] = {{i8_base}, ROW(NULL, dot16), ROW(i8_dot32, dot32)};
 #else
 ONE_ALL(QW_KERNEL_BASE, base)
 static qw_kernel_one *const TABLE[][10] = {ROW(i8_base, base)};

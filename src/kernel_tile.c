@@ -69,7 +69,7 @@ QW_SIMD_INLINE void unpack(qw_tile *tile, int32_t index, const uint8_t *panel, i
     tile->shift = c.t.offset == 4 ? 3 : 0;
     panel += (size_t)(first / c.t.blocks) * (size_t)unit;
     tile->panel[index] = panel;
-    if (is_split(c)) return;
+    if (is_signed_dot(c)) return;
     for (int32_t b = 0; b < n; b += c.t.blocks, panel += unit) {
         scale_rows rows = {tile->scale[b][index], tile->min[b][index], tile->sub[b][0][index],
                            tile->submin[b][0][index], PANELS};
@@ -94,6 +94,7 @@ typedef struct sums {
 typedef struct tokens {
     const qw_act *act;
     const uint8_t *wide;
+    qw_v128 flip; /* for signed dots */
 } tokens;
 
 QW_SIMD_INLINE const uint8_t *block_in(const qw_tile *tile, plan p, int32_t at, int r)
@@ -103,13 +104,12 @@ QW_SIMD_INLINE const uint8_t *block_in(const qw_tile *tile, plan p, int32_t at, 
 
 QW_SIMD_INLINE qw_v128 scale_of(const qw_tile *tile, plan p, int32_t at, int r)
 {
-    return qw_load(is_split(p.c) ? (const void *)block_in(tile, p, at, r) : tile->scale[at][r]);
+    return qw_load(is_signed_dot(p.c) ? (const void *)block_in(tile, p, at, r) : tile->scale[at][r]);
 }
 
 QW_SIMD_INLINE const uint8_t *operand_of(plan p, const tokens *x, int t)
 {
-    bool wide = p.c.kernel == QW_KERNEL_BASE || is_split(p.c);
-    return wide ? x->wide + t * QW_ACT_WIDE : (const uint8_t *)x->act[t].q;
+    return p.c.kernel == QW_KERNEL_BASE ? x->wide + t * QW_ACT_WIDE : (const uint8_t *)x->act[t].q;
 }
 
 QW_SIMD_INLINE qw_v128 multiply_add(plan p, qw_v128 sum, qw_v128 w, qw_v128 x)
@@ -132,6 +132,18 @@ QW_SIMD_INLINE qw_v128 two_steps(plan p, qw_v128 sum, const qw_v128 w[2], const 
     return multiply_add(p, multiply_add(p, sum, w[0], x[0]), w[1], x[1]);
 }
 
+/* sums += steps i and i + 1 of all tokens. */
+QW_SIMD_INLINE void add_steps(sums *s, plan p, qw_v128 w[PANELS][2], const tokens *x, int i)
+{
+    QW_UNROLL
+    for (int t = 0; t < p.tokens; t++) {
+        const uint8_t *q = operand_of(p, x, t) + 4 * i;
+        qw_v128 at[2] = {qw_load32_splat(q), qw_load32_splat(q + 4)};
+        QW_UNROLL
+        for (int r = 0; r < PANELS; r++) s->v[t][r] = two_steps(p, s->v[t][r], w[r], at);
+    }
+}
+
 /* Steps from..from + group - 1, two at a time. */
 QW_SIMD_INLINE void run_group(sums *s, plan p, const int16_t *codes, const tokens *x, int from)
 {
@@ -141,18 +153,12 @@ QW_SIMD_INLINE void run_group(sums *s, plan p, const int16_t *codes, const token
         QW_UNROLL
         for (int j = 0; j < 2; j++) QW_UNROLL
         for (int r = 0; r < PANELS; r++) w[r][j] = qw_load(codes + ((i + j) * PANELS + r) * 8);
-        QW_UNROLL
-        for (int t = 0; t < p.tokens; t++) {
-            const uint8_t *q = operand_of(p, x, t);
-            qw_v128 at[2] = {qw_load32_splat(q + 4 * i), qw_load32_splat(q + 4 * i + 4)};
-            QW_UNROLL
-            for (int r = 0; r < PANELS; r++) s->v[t][r] = two_steps(p, s->v[t][r], w[r], at);
-        }
+        add_steps(s, p, w, x, i);
     }
 }
 
 #if QW_RELAXED
-/* Signed bytes need no unpacking: the panels themselves are read. */
+/* Signed codes need no unpacking: the panels themselves are read. */
 QW_SIMD_INLINE void run_signed(sums *s, plan p, const qw_tile *tile, int32_t at, const tokens *x)
 {
     const uint8_t *codes[PANELS];
@@ -164,18 +170,8 @@ QW_SIMD_INLINE void run_signed(sums *s, plan p, const qw_tile *tile, int32_t at,
         qw_v128 w[PANELS][2];
         QW_UNROLL
         for (int j = 0; j < 2; j++) QW_UNROLL
-        for (int r = 0; r < PANELS; r++) w[r][j] = qw_load(codes[r] + (k + j) * 16);
-        QW_UNROLL
-        for (int t = 0; t < p.tokens; t++) {
-            const uint8_t *q = operand_of(p, x, t) + 8 * k;
-            QW_UNROLL
-            for (int j = 0; j < 2; j++) {
-                qw_v128 size = qw_load32_splat(q + 8 * j), minus = qw_load32_splat(q + 8 * j + 4);
-                QW_UNROLL
-                for (int r = 0; r < PANELS; r++)
-                    s->v[t][r] = qw_i32x4_relaxed_dot_add(qw_xor(w[r][j], minus), size, s->v[t][r]);
-            }
-        }
+        for (int r = 0; r < PANELS; r++) w[r][j] = qw_xor(qw_load(codes[r] + (k + j) * 16), x->flip);
+        add_steps(s, p, w, x, k);
     }
 }
 #else
@@ -188,7 +184,7 @@ QW_SIMD_INLINE qw_v128 start_of(plan p, const qw_tile *tile, const qw_act *x, in
 {
     qw_v128 minus;
 
-    if (is_split(p.c)) return correction(p.c, x, h);
+    if (is_signed_dot(p.c)) return correction(p.c, x, h);
     if (p.c.kernel == QW_KERNEL_BASE && p.c.t.bits == 5 && p.c.t.has_min)
         return qw_i32x4_sub(qw_zero(), qw_load32_splat(&x->minus16));
     if (p.c.kernel == QW_KERNEL_BASE || p.c.t.has_min) return qw_zero();
@@ -208,7 +204,7 @@ QW_SIMD_INLINE void run_steps(sums *out, plan p, const qw_tile *tile, int32_t at
         QW_UNROLL
         for (int r = 0; r < PANELS; r++) out->v[t][r] = start;
     }
-    if (is_split(p.c)) {
+    if (is_signed_dot(p.c)) {
         run_signed(out, p, tile, at, x);
         return;
     }
@@ -278,7 +274,7 @@ QW_SIMD_INLINE void multiply(const qw_tile_tokens *to, const qw_tile *tile, int3
     plan p = make_plan(c, T);
     const qw_acts *a = to->a;
     size_t at = qw_act_index(a, to->token, first);
-    tokens x = {a->act + at, a->wide + at * QW_ACT_WIDE};
+    tokens x = {a->act + at, a->wide + at * QW_ACT_WIDE, qw_opaque(qw_i8x16_splat(a->flip))};
     sums s;
 
     QW_UNROLL
@@ -348,11 +344,19 @@ TILES(dot32_min, QW_LAYOUT_U4M, QW_KERNEL_DOT32)
 TILES(dot32_halves, QW_LAYOUT_K6, QW_KERNEL_DOT32)
 TILES(dot32_k2m, QW_LAYOUT_K2M, QW_KERNEL_DOT32)
 static qw_kernel_unpack *const UNPACKS[][10] = {
-    {NULL}, UNPACK_ROW(unpack_i8_base, bytes), UNPACK_ROW(unpack_i8_bytes, bytes)};
+    {unpack_i8_base}, UNPACK_ROW(NULL, bytes), UNPACK_ROW(unpack_i8_bytes, bytes)};
 static qw_kernel_tile *const TILE_TABLE[][10][2] = {
-    {{NULL}},
-    {BOTH(base_i8), BOTH(dot16_u4), BOTH(dot16_u5), BOTH(dot16_u4m), BOTH(dot16_u5m), BOTH(dot16_u4m), BOTH(dot16_u5m),
-     BOTH(dot16_halves), BOTH(dot16_halves), BOTH(dot16_k2m)},
+    {BOTH(base_i8)},
+    {{NULL},
+     BOTH(dot16_u4),
+     BOTH(dot16_u5),
+     BOTH(dot16_u4m),
+     BOTH(dot16_u5m),
+     BOTH(dot16_u4m),
+     BOTH(dot16_u5m),
+     BOTH(dot16_halves),
+     BOTH(dot16_halves),
+     BOTH(dot16_k2m)},
     {BOTH(dot32_i8), BOTH(dot32_whole), BOTH(dot32_whole), BOTH(dot32_min), BOTH(dot32_min), BOTH(dot32_min),
      BOTH(dot32_min), BOTH(dot32_halves), BOTH(dot32_halves), BOTH(dot32_k2m)},
 };

@@ -14,11 +14,12 @@ bool qw_layout_is_integer(qw_layout layout)
     return layout >= QW_LAYOUT_I8;
 }
 
-static qw_kernels kernels_for(qw_layout layout, qw_kernel kernel)
+static qw_kernels kernels_for(qw_layout layout, const qw_acts *a)
 {
     qw_kernels k;
 
-    if (qw_layout_is_integer(layout)) qw_kernel_integer(&k, layout, kernel);
+    if (qw_layout_is_integer(layout))
+        qw_kernel_integer(&k, layout, layout == QW_LAYOUT_I8 ? a->signed_kernel : a->kernel);
     else qw_kernel_float(&k, layout);
     return k;
 }
@@ -149,7 +150,7 @@ void qw_matmul(qw_pool *pool, const qw_acts *a, const qw_product *products, int3
         for (int32_t i = done; i < n_products && i < done + MAX_PARTS; i++) {
             const qw_mat *w = products[i].w;
             part *p = &r.parts[r.n_parts++];
-            *p = (part){products[i], kernels_for(w->layout, a->kernel), qw_panel_bytes(w->layout, w->cols), r.items,
+            *p = (part){products[i], kernels_for(w->layout, a), qw_panel_bytes(w->layout, w->cols), r.items,
                         (w->rows + QW_TILE_ROWS - 1) / QW_TILE_ROWS};
             r.items += p->items;
         }

@@ -21,7 +21,8 @@
 #include <stdbool.h>
 
 /* The kernels for integer layouts, equal bit for bit. Builds with relaxed SIMD have DOT16 and DOT32, others BASE:
- * DOT16 sums in int16 and is fast everywhere, DOT32 where the CPU has AVX-VNNI or sdot. */
+ * DOT16 sums in int16 and is fast everywhere, DOT32 where the CPU has AVX-VNNI or sdot. Codes of 8 bits run in DOT32
+ * where a trial shows that the machine's dot takes them, in BASE elsewhere. */
 typedef enum qw_kernel { QW_KERNEL_BASE, QW_KERNEL_DOT16, QW_KERNEL_DOT32 } qw_kernel;
 
 /* 32 activations of a token, and what they have in common: a cache line. */
@@ -32,7 +33,7 @@ typedef struct qw_act {
     int32_t sum;             /* of q */
     int32_t minus8, minus16; /* -8 and -16 times the sum: what unsigned codes of 4 and 5 bits are off by */
     int32_t minus32[2];      /* -32 times the sums of the halves of 16: the same for 6 bits */
-    int32_t negatives;       /* the sum of max(-q, 0) */
+    int32_t minus128;        /* -128 times the sum where qw_acts.flip is set, else 0 */
 } qw_act;
 
 enum { QW_ACT_GROUP = 4 };
@@ -47,11 +48,11 @@ typedef struct qw_acts {
     int32_t group;           /* rows side by side: 1 or QW_ACT_GROUP */
     const float *x;          /* [n][cols], borrowed: float layouts read it */
     qw_act *act;             /* [ceil(n / group)][blocks][group] */
-    uint8_t *wide; /* the same, 64 bytes each; of 4 columns 8 bytes: int16 of columns 0, 2, 1, 3; for DOT32 |q| and a
-                    * mask of what is negative */
+    uint8_t *wide;           /* for BASE the same as int16, 64 bytes each: of 4 columns 0, 2, 1, 3 */
     void *storage;
     int32_t max_rows, max_cols;
-    qw_kernel kernel;
+    qw_kernel kernel, signed_kernel; /* of unsigned codes, of those of 8 bits */
+    int8_t flip;                     /* what makes these fit qw_i32x4_relaxed_dot_add by xor: 0 or -128 */
 } qw_acts;
 
 enum { QW_ACT_WIDE = 64 };

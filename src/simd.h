@@ -27,9 +27,12 @@
  *
  * Where QW_RELAXED is 1 also qw_i16x8_relaxed_dot(a, b) = int16 sums of two products of bytes, and
  * qw_i32x4_relaxed_dot_add(a, b, sum) = sum + sums of four products: a is signed, b must lie in 0..127. Then both are
- * exact on every machine (|-128 * 127 * 2| fits int16). */
+ * exact on every machine (|-128 * 127 * 2| fits int16). Above that b is read as signed or as unsigned, and sums of two
+ * products may saturate: as the machine likes, but the same at every call. */
 #ifndef QW_SIMD_H
 #define QW_SIMD_H
+
+#include <stddef.h>
 
 #ifdef __wasm_simd128__
 #include "simd_wasm.h"

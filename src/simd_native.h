@@ -332,8 +332,8 @@ QW_SIMD_INLINE qw_v128 qw_i32x4_pair_sums(qw_v128 a)
 #define qw_i32x4_lane(v, i) ((v)[i])
 #define qw_f32x4_dup(v, i) __builtin_shufflevector(v, v, i, i, i, i)
 
-/* The relaxed kernels, for tests: QW_RELAXED_MODEL 1 reads the second operand as signed (ARM's sdot), 2 as unsigned
- * (x86's pmaddubsw), 2 with the saturation that comes with it. Kernels must not be able to tell. */
+/* The relaxed kernels, for tests: QW_RELAXED_MODEL 1 reads the second operand as signed (ARM's sdot), 2 and 3 as
+ * unsigned, 2 with the int16 sums of x86's pmaddubsw throughout, 3 with AVX-VNNI's int32 sums of four products. */
 #ifdef QW_RELAXED_MODEL
 #define QW_RELAXED 1
 QW_SIMD_INLINE qw_v128 qw_i16x8_relaxed_dot(qw_v128 a, qw_v128 b)
@@ -343,7 +343,7 @@ QW_SIMD_INLINE qw_v128 qw_i16x8_relaxed_dot(qw_v128 a, qw_v128 b)
         int32_t sum = 0;
         for (int j = 2 * i; j < 2 * i + 2; j++)
             sum += ((qw_vi8)a)[j] * (QW_RELAXED_MODEL == 1 ? ((qw_vi8)b)[j] : ((qw_vu8)b)[j]);
-        if (QW_RELAXED_MODEL == 2) sum = sum > INT16_MAX ? INT16_MAX : sum < INT16_MIN ? INT16_MIN : sum;
+        if (QW_RELAXED_MODEL > 1) sum = sum > INT16_MAX ? INT16_MAX : sum < INT16_MIN ? INT16_MIN : sum;
         r[i] = (int16_t)(uint16_t)sum;
     }
     return (qw_v128)r;
@@ -351,7 +351,13 @@ QW_SIMD_INLINE qw_v128 qw_i16x8_relaxed_dot(qw_v128 a, qw_v128 b)
 
 QW_SIMD_INLINE qw_v128 qw_i32x4_relaxed_dot_add(qw_v128 a, qw_v128 b, qw_v128 sum)
 {
+#if QW_RELAXED_MODEL == 2
     return qw_i32x4_add(sum, qw_i32x4_pair_sums(qw_i16x8_relaxed_dot(a, b)));
+#else
+    for (int i = 0; i < 16; i++)
+        sum[i / 4] += ((qw_vi8)a)[i] * (QW_RELAXED_MODEL == 1 ? ((qw_vi8)b)[i] : ((qw_vu8)b)[i]);
+    return sum;
+#endif
 }
 #else
 #define QW_RELAXED 0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Products: every kernel equals the scalar specification bit for bit, for every layout, size, number of tokens and of
  * threads; the specification itself is near the product in double precision. Built natively with QW_RELAXED_MODEL 1
- * and 2 the relaxed kernels run under both readings of their second operand. */
+ * to 3 the relaxed kernels run under all readings of their second operand. */
 #include "alloc.h"
 #include "check.h"
 #include "matmul.h"
@@ -230,24 +230,24 @@ static void test_activations_are_quantised_as_defined(void)
     CHECK_EQ(qw_acts_init(&a, 3, 300, NULL), QW_OK);
     fill_x(x, 3 * 300);
     for (int i = 0; i < 32; i++) x[300 + i] = 0;
+    qw_acts_use(&a, QW_KERNEL_DOT32);
     qw_acts_set(&a, pools[1], x, 3, 300, true);
     CHECK_EQ(a.blocks, 16);
     for (int r = 0; r < 3; r++)
         for (int b = 0; b < 16; b++) {
             const qw_act *act = &a.act[qw_act_index(&a, r, b)];
             float amax = 0;
-            int32_t sums[2] = {0, 0}, negatives = 0;
+            int32_t sums[2] = {0, 0};
             for (int j = b * 32; j < b * 32 + 32 && j < 300; j++) amax = fmaxf(amax, fabsf(x[r * 300 + j]));
             for (int j = 0; j < 32; j++) {
                 int q = act->q[j], col = b * 32 + j;
                 float value = col < 300 && amax > 0 ? rintf(x[r * 300 + col] * (127.0f / amax)) : 0;
                 wrong += q != (int)value;
                 sums[j / 16] += q;
-                negatives += q < 0 ? -q : 0;
             }
             CHECK_NEAR(act->scale, amax / 127.0f, 0);
             CHECK_EQ(act->sum, sums[0] + sums[1]);
-            CHECK_EQ(act->negatives, negatives);
+            CHECK_EQ(act->minus128, a.flip * act->sum);
             CHECK_EQ(act->minus32[0], -32 * sums[0]);
             CHECK_EQ(act->minus8, -8 * (sums[0] + sums[1]));
             CHECK_EQ(act->minus16, -16 * (sums[0] + sums[1]));
@@ -348,6 +348,25 @@ static void test_the_fastest_kernel_is_one_that_the_build_has(void)
 #endif
 }
 
+/* Codes of 8 bits go through the relaxed dot as the machine reads them, or not at all. */
+static void test_signed_codes_ask_how_the_machine_reads_them(void)
+{
+    qw_acts a;
+
+    CHECK_EQ(qw_acts_init(&a, 1, 32, NULL), QW_OK);
+    CHECK_EQ(a.signed_kernel, QW_KERNEL_BASE);
+    CHECK_EQ(qw_acts_use(&a, QW_KERNEL_DOT32), QW_RELAXED);
+    CHECK(a.flip == 0 || a.flip == -128);
+#ifdef QW_RELAXED_MODEL
+    CHECK_EQ(a.signed_kernel, QW_RELAXED_MODEL == 2 ? QW_KERNEL_BASE : QW_KERNEL_DOT32);
+    CHECK_EQ(a.flip, QW_RELAXED_MODEL == 1 ? 0 : -128);
+#endif
+    qw_acts_use(&a, QW_KERNEL_DOT16);
+    CHECK_EQ(a.signed_kernel, QW_KERNEL_BASE);
+    CHECK_EQ(a.flip, 0);
+    qw_acts_free(&a);
+}
+
 static void test_storage_is_planned_and_refusals_are_reported(void)
 {
     qw_acts a;
@@ -378,6 +397,7 @@ int main(void)
     test_extreme_codes_do_not_overflow();
     test_specification_is_near_the_exact_product();
     test_activations_are_quantised_as_defined();
+    test_signed_codes_ask_how_the_machine_reads_them();
     test_faults_in_activations_reach_the_result();
     test_tiny_activations_count_as_zero();
     test_groups_of_products();
