@@ -199,17 +199,10 @@ static const float *widen_q8(const qw_kv *kv, const uint8_t *stored, float *bloc
     return block;
 }
 
-/* Asks for all cache lines at once of keys and the values that stand behind them: a long context does not stay in the
- * cache, and while it is widened only a few loads at a time are under way. */
-static void fetch(const uint8_t *stored, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i += 64) (void)*(const volatile uint8_t *)(stored + i);
-}
-
 static const float *widen(const qw_kv *kv, const uint8_t *stored, float *block, bool keys)
 {
     if (kv->type == QW_KV_F32) return (const float *)(const void *)stored;
-    if (keys) fetch(stored, 2 * kv->block_bytes);
+    if (keys) qw_fetch(stored, 2 * kv->block_bytes); /* the values stand behind */
     if (kv->type == QW_KV_F16) return widen_f16(stored, block, QW_KV_PAGE * kv->head_dim);
     return widen_q8(kv, stored, block, keys);
 }

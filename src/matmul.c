@@ -51,6 +51,7 @@ static void add_bias(float *y, size_t stride, const float *bias, int32_t rows, i
 typedef struct work {
     const qw_kernels *k;
     const uint8_t *panels[QW_TILE_PANELS];
+    size_t block_bytes; /* of a panel of an integer layout */
 } work;
 
 static qw_tile_tokens further(qw_tile_tokens to, int32_t tokens)
@@ -69,6 +70,8 @@ static void run_tiles(const work *w, qw_tile_tokens to, int32_t n)
     for (int32_t t = 0; t < n; t++) memset(further(to, t).acc, 0, QW_TILE_ROWS * sizeof(float));
     for (int32_t first = 0; first < blocks; first += QW_TILE_BLOCKS) {
         int32_t count = blocks - first < QW_TILE_BLOCKS ? blocks - first : QW_TILE_BLOCKS;
+        for (int32_t i = 0; i < QW_TILE_PANELS; i++)
+            qw_fetch(w->panels[i] + (size_t)first * w->block_bytes, (size_t)count * w->block_bytes);
         for (int32_t i = 0; i < QW_TILE_PANELS; i++) w->k->unpack(&tile, i, w->panels[i], first, count);
         for (int32_t t = 0; t < n; t += 4) {
             qw_tile_tokens at = further(to, t);
@@ -120,8 +123,10 @@ static void run_pair(const part *p, const qw_acts *a, int32_t index)
     const qw_mat *m = p->product.w;
     int32_t row = index * QW_TILE_ROWS, rows = m->rows - row < QW_TILE_ROWS ? m->rows - row : QW_TILE_ROWS;
     int32_t even = a->n / 2 * 2;
+    int32_t blocks = (m->cols + QW_BLOCK - 1) / QW_BLOCK;
     const uint8_t *first = m->data + (size_t)index * QW_TILE_PANELS * p->panel_bytes;
-    work w = {&p->kernels, {first, rows > QW_PANEL_ROWS ? first + p->panel_bytes : first}};
+    work w = {
+        &p->kernels, {first, rows > QW_PANEL_ROWS ? first + p->panel_bytes : first}, p->panel_bytes / (size_t)blocks};
     qw_tile_tokens to = {p->product.y + row, (size_t)m->rows, a, 0};
 
     if (even && rows == QW_TILE_ROWS) run_even(&w, to, even);

@@ -49,6 +49,13 @@
 #define QW_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
 
+/* Asks for all cache lines at once of what is not in the cache and about to be computed with: between operations only a
+ * few loads at a time are under way. */
+QW_SIMD_INLINE void qw_fetch(const void *p, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 64) (void)*((const volatile uint8_t *)p + i);
+}
+
 QW_SIMD_INLINE uint32_t qw_f32_bits(float x)
 {
     uint32_t bits;
