@@ -23,6 +23,14 @@ typedef struct tile {
     int32_t begin, end, head, n_heads;
 } tile;
 
+/* A page at work, and what every visit to one needs. */
+typedef struct page {
+    const float *keys, *values; /* [head_dim][32], [32][head_dim] */
+    int32_t head_dim;
+    float scale; /* 1 / sqrt(head_dim) */
+    qw_exp_constants exp;
+} page;
+
 /* Keys first..end-1 of a page; `at` is the dimension from which values are added. */
 typedef struct span {
     int32_t first, end, at;
@@ -48,15 +56,14 @@ size_t qw_attention_scratch(const qw_config *c)
 
 /* p[i][from..from + n - 1] = q . keys of those vectors of positions, for Q queries; from, Q and n are constants at every
  * call. */
-QW_SIMD_INLINE void dot_keys(qw_v128 (*p)[VECTORS], const query *s, const float *keys, int32_t head_dim, int Q,
-                             int from, int n)
+QW_SIMD_INLINE void dot_keys(qw_v128 (*p)[VECTORS], const query *s, const page *at, int Q, int from, int n)
 {
+    const float *keys = at->keys + 4 * from;
     qw_v128 sum[2][VECTORS];
 
-    keys += 4 * from;
     QW_UNROLL
     for (int i = 0; i < Q * n; i++) sum[i / n][i % n] = qw_zero();
-    for (int32_t d = 0; d < head_dim; d++, keys += PAGE) {
+    for (int32_t d = 0; d < at->head_dim; d++, keys += PAGE) {
         qw_v128 x[2];
         QW_UNROLL
         for (int i = 0; i < Q; i++) x[i] = qw_load32_splat(s[i].q + d);
@@ -96,15 +103,14 @@ static float masked(qw_v128 *p, int32_t first, int32_t end)
 }
 
 /* Four vectors of each query's acc += sum over keys first..end-1, ascending, of p * value. */
-QW_SIMD_INLINE void add_values_16(const query *s, const float (*p)[PAGE], const float *values, span seen, int32_t step,
-                                  int Q)
+QW_SIMD_INLINE void add_values_16(const query *s, const float (*p)[PAGE], const page *at, span seen, int Q)
 {
+    const float *values = at->values + seen.at + seen.first * at->head_dim;
     qw_v128 a[2][4];
 
     QW_UNROLL
     for (int i = 0; i < Q * 4; i++) a[i / 4][i % 4] = qw_load(s[i / 4].acc + seen.at + i % 4 * 4);
-    values += seen.at + seen.first * step;
-    for (int32_t j = seen.first; j < seen.end; j++, values += step) {
+    for (int32_t j = seen.first; j < seen.end; j++, values += at->head_dim) {
         qw_v128 w[2];
         QW_UNROLL
         for (int i = 0; i < Q; i++) w[i] = qw_load32_splat(&p[i][j]);
@@ -119,64 +125,67 @@ QW_SIMD_INLINE void add_values_16(const query *s, const float (*p)[PAGE], const 
     for (int i = 0; i < Q * 4; i++) qw_store(s[i / 4].acc + seen.at + i % 4 * 4, a[i / 4][i % 4]);
 }
 
-QW_SIMD_INLINE void add_values(const query *s, const float (*p)[PAGE], const float *values, span seen, int32_t head_dim,
-                               int Q)
+QW_SIMD_INLINE void add_values(const query *s, const float (*p)[PAGE], const page *at, span seen, int Q)
 {
-    for (; seen.at + 16 <= head_dim; seen.at += 16) add_values_16(s, p, values, seen, head_dim, Q);
+    int32_t d = at->head_dim;
+
+    for (; seen.at + 16 <= d; seen.at += 16) add_values_16(s, p, at, seen, Q);
     for (int i = 0; i < Q; i++)
-        for (int32_t d = seen.at; d < head_dim; d++)
-            for (int32_t j = seen.first; j < seen.end; j++) s[i].acc[d] += p[i][j] * values[j * head_dim + d];
+        for (int32_t k = seen.at; k < d; k++)
+            for (int32_t j = seen.first; j < seen.end; j++) s[i].acc[k] += p[i][j] * at->values[j * d + k];
 }
 
 /* Scores to weights exp(score - max), with the query's sums brought to the new maximum. */
-static void weigh(query *s, float *weights, qw_v128 *p, float max, int32_t head_dim)
+static void weigh(query *s, float *weights, const qw_v128 *p, float max, const page *at)
 {
-    qw_v128 sum = qw_f32x4_splat(0);
+    qw_v128 sum = qw_f32x4_splat(0), most;
 
     if (max > s->max) {
-        float shrink = qw_f32_exp(s->max - max);
-        for (int32_t i = 0; i < head_dim; i++) s->acc[i] *= shrink;
+        float shrink = qw_f32x4_lane(qw_f32x4_exp_below(qw_f32x4_splat(s->max - max), &at->exp), 0);
+        for (int32_t i = 0; i < at->head_dim; i++) s->acc[i] *= shrink;
         s->sum *= shrink;
         s->max = max;
     }
+    most = qw_f32x4_splat(s->max);
+    QW_NO_UNROLL
     for (int32_t j = 0; j < VECTORS; j++) {
-        p[j] = qw_f32x4_exp(qw_f32x4_sub(p[j], qw_f32x4_splat(s->max)));
-        sum = qw_f32x4_add(sum, p[j]);
-        qw_store(weights + 4 * j, p[j]);
+        qw_v128 w = qw_f32x4_exp_below(qw_f32x4_sub(p[j], most), &at->exp);
+        sum = qw_f32x4_add(sum, w);
+        qw_store(weights + 4 * j, w);
     }
     s->sum += qw_f32x4_sum(sum);
 }
 
 /* Takes the seen keys of one page into the running softmax of Q queries. Two share every load of a key or value, and keep
  * enough sums under way to hide an addition's latency. */
-QW_SIMD_INLINE void visit_page(query *s, const float *keys, const float *values, span seen, int32_t head_dim, int Q)
+QW_SIMD_INLINE void visit_page(query *s, const page *at, span seen, int Q)
 {
     qw_v128 p[2][VECTORS];
-    float weights[2][PAGE], scale = 1.0f / sqrtf((float)head_dim);
+    float weights[2][PAGE];
 
     if (Q == 1) {
-        dot_keys(p, s, keys, head_dim, 1, 0, VECTORS);
+        dot_keys(p, s, at, 1, 0, VECTORS);
     } else {
-        dot_keys(p, s, keys, head_dim, 2, 0, VECTORS / 2);
-        dot_keys(p, s, keys, head_dim, 2, VECTORS / 2, VECTORS / 2);
+        dot_keys(p, s, at, 2, 0, VECTORS / 2);
+        dot_keys(p, s, at, 2, VECTORS / 2, VECTORS / 2);
     }
     for (int i = 0; i < Q; i++) {
-        float max = scaled(p[i], scale);
+        float max = scaled(p[i], at->scale);
 
         if (seen.first > 0 || seen.end < PAGE) max = masked(p[i], seen.first, seen.end);
-        weigh(&s[i], weights[i], p[i], max, head_dim);
+        weigh(&s[i], weights[i], p[i], max, at);
     }
-    add_values(s, (const float(*)[PAGE])weights, values, seen, head_dim, Q);
+    add_values(s, (const float(*)[PAGE])weights, at, seen, Q);
 }
 
-static void visit_one(query *s, const float *keys, const float *values, span seen, int32_t head_dim)
+static void visit_one(query *s, const page *at, span seen)
 {
-    visit_page(s, keys, values, seen, head_dim, 1);
+    visit_page(s, at, seen, 1);
 }
 
-static void visit_two(query *s, const float *keys, const float *values, span seen, int32_t head_dim)
+static void visit_two(query *s, const page *at, span seen)
 {
-    visit_page(s, keys, values, seen, head_dim, 2);
+    visit_page(s, at, seen, 2);
 }
 
 static int32_t first_key(const qw_attention_call *c, int32_t pos)
@@ -184,10 +193,10 @@ static int32_t first_key(const qw_attention_call *c, int32_t pos)
     return c->window > 0 && pos >= c->window ? pos - c->window + 1 : 0;
 }
 
-/* What of page `page` a query at pos sees; false where it is nothing. */
-static bool seen_part(const qw_attention_call *c, int32_t pos, int32_t page, span *seen)
+/* What of page `index` a query at pos sees; false where it is nothing. */
+static bool seen_part(const qw_attention_call *c, int32_t pos, int32_t index, span *seen)
 {
-    *seen = (span){first_key(c, pos) - page * PAGE, pos + 1 - page * PAGE, 0};
+    *seen = (span){first_key(c, pos) - index * PAGE, pos + 1 - index * PAGE, 0};
     if (seen->first < 0) seen->first = 0;
     if (seen->end > PAGE) seen->end = PAGE;
     return seen->first < seen->end;
@@ -210,24 +219,24 @@ static int32_t start_queries(query *queries, const qw_attention_call *c, const t
 
 static void visit_tile(const qw_attention_call *c, const tile *t, float *scratch)
 {
-    const qw_positions *at = &c->tokens;
-    int32_t d = c->config->head_dim, kv_head = t->head / group_of(c->config), row = at->row[t->begin];
+    const int32_t *pos = c->tokens.pos;
+    int32_t d = c->config->head_dim, kv_head = t->head / group_of(c->config), row = c->tokens.row[t->begin];
     float *k_block = scratch, *v_block = k_block + PAGE * d, *acc = v_block + PAGE * d;
-    int32_t last = at->pos[t->end - 1] / PAGE;
+    int32_t last = pos[t->end - 1] / PAGE;
+    page at = {.head_dim = d, .scale = 1.0f / sqrtf((float)d), .exp = qw_make_exp()};
     query queries[TILE_QUERIES];
     span seen, next;
     int32_t n = start_queries(queries, c, t, acc);
 
-    for (int32_t page = first_key(c, at->pos[t->begin]) / PAGE; page <= last; page++) {
-        const float *keys = qw_kv_keys(c->kv, c->layer, row, page, kv_head, k_block);
-        const float *values = qw_kv_values(c->kv, c->layer, row, page, kv_head, v_block);
-
+    for (int32_t index = first_key(c, pos[t->begin]) / PAGE; index <= last; index++) {
+        at.keys = qw_kv_keys(c->kv, c->layer, row, index, kv_head, k_block);
+        at.values = qw_kv_values(c->kv, c->layer, row, index, kv_head, v_block);
         for (int32_t i = 0; i < n; i++) {
-            if (!seen_part(c, at->pos[t->begin + i / t->n_heads], page, &seen)) continue;
-            if (i + 1 < n && seen_part(c, at->pos[t->begin + (i + 1) / t->n_heads], page, &next) &&
+            if (!seen_part(c, pos[t->begin + i / t->n_heads], index, &seen)) continue;
+            if (i + 1 < n && seen_part(c, pos[t->begin + (i + 1) / t->n_heads], index, &next) &&
                 next.first == seen.first && next.end == seen.end)
-                visit_two(&queries[i++], keys, values, seen, d);
-            else visit_one(&queries[i], keys, values, seen, d);
+                visit_two(&queries[i++], &at, seen);
+            else visit_one(&queries[i], &at, seen);
         }
     }
     for (int32_t i = 0; i < n; i++)

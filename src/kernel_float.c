@@ -26,7 +26,7 @@ QW_SIMD_INLINE qw_v128 column(form f, const widener *w, const uint8_t *weights, 
     if (f == FORM_F32) return qw_load(weights + (size_t)col * 16);
     if (f == FORM_BF16) return qw_load_bf16x4(weights + (size_t)col * 8);
     if (f == FORM_F16) return qw_load_f16x4(weights + (size_t)col * 8);
-    qw_v128 half = qw_i32x4_extend_low_i16x8(qw_load64_zero(weights + (size_t)col * 8));
+    qw_v128 half = qw_load_i16x4(weights + (size_t)col * 8);
     return qw_f32x4_mul(qw_and(qw_i32x4_shl(half, 13), w->fields), w->scale);
 }
 

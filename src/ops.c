@@ -106,12 +106,13 @@ void qw_rope_angles(float *cos_sin, const int32_t *pos, int32_t n, const float *
 
 static void silu_mul_range(float *gate, const float *up, int64_t n)
 {
-    qw_v128 one = qw_f32x4_splat(1.0f);
+    qw_exp_constants k = qw_make_exp();
     int64_t i = 0;
 
+    QW_NO_UNROLL
     for (; i + 4 <= n; i += 4) {
         qw_v128 x = qw_load(gate + i);
-        qw_v128 y = qw_f32x4_div(x, qw_f32x4_add(one, qw_f32x4_exp(qw_f32x4_neg(x))));
+        qw_v128 y = qw_f32x4_div(x, qw_f32x4_add(k.one, qw_f32x4_exp(qw_f32x4_neg(x), &k)));
         qw_store(gate + i, qw_f32x4_mul(y, qw_load(up + i)));
     }
     for (; i < n; i++) gate[i] = gate[i] / (1.0f + qw_f32_exp(-gate[i])) * up[i];

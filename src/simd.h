@@ -5,7 +5,7 @@
  * only the sign and payload of a NaN are open.
  *
  *   qw_load, qw_store              16 bytes at any address; load32_splat and load64_splat repeat 4 or 8 bytes,
- *                                  load*_zero pad
+ *                                  load*_zero pad, load_i16x4 widens four int16 to int32
  *   qw_opaque                      the same value, hidden from the compiler: keeps a constant in a local instead of
  *                                  being rebuilt at each use
  *   qw_andnot(a, b)                a & ~b;  qw_select(mask, a, b): a's bits where mask is 1
@@ -50,10 +50,18 @@
 #endif
 
 /* Asks for all cache lines at once of what is not in the cache and about to be computed with: between operations only a
- * few loads at a time are under way. */
+ * few loads at a time are under way. Unrolled, since loads wait in the CPU among all other instructions. */
 QW_SIMD_INLINE void qw_fetch(const void *p, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i += 64) (void)*((const volatile uint8_t *)p + i);
+    const volatile uint8_t *line = p, *end = line + bytes;
+
+    for (; end - line >= 256; line += 256) {
+        (void)line[0];
+        (void)line[64];
+        (void)line[128];
+        (void)line[192];
+    }
+    for (; line < end; line += 64) (void)*line;
 }
 
 QW_SIMD_INLINE uint32_t qw_f32_bits(float x)
@@ -110,25 +118,50 @@ QW_SIMD_INLINE qw_v128 qw_i32x4_nearest(qw_v128 x)
         0.0013814433f, 0.0083687967f, 0.041668396f, 0.16666520f, 0.49999993f                                           \
     }
 
-QW_SIMD_INLINE qw_v128 qw_f32x4_exp(qw_v128 x)
+/* Its constants, made once before a loop. */
+typedef struct qw_exp_constants {
+    qw_v128 magic, log2e, ln2[2], c[5], one, low;
+} qw_exp_constants;
+
+QW_SIMD_INLINE qw_exp_constants qw_make_exp(void)
 {
     static const float c[] = QW_EXP_POLYNOMIAL;
-    qw_v128 magic = qw_f32x4_splat(12582912.0f);
-    qw_v128 t = qw_f32x4_add(qw_f32x4_mul(x, qw_f32x4_splat(1.44269504f)), magic);
-    qw_v128 n = qw_f32x4_sub(t, magic);
-    qw_v128 r = qw_f32x4_sub(x, qw_f32x4_mul(n, qw_f32x4_splat(0.693359375f)));
-    qw_v128 q = qw_f32x4_splat(c[0]);
+    qw_exp_constants k;
 
-    r = qw_f32x4_add(r, qw_f32x4_mul(n, qw_f32x4_splat(2.12194440e-4f)));
-    for (int i = 1; i < 5; i++) q = qw_f32x4_add(qw_f32x4_mul(q, r), qw_f32x4_splat(c[i]));
+    k.magic = qw_opaque(qw_f32x4_splat(12582912.0f));
+    k.log2e = qw_opaque(qw_f32x4_splat(1.44269504f));
+    k.ln2[0] = qw_opaque(qw_f32x4_splat(0.693359375f));
+    k.ln2[1] = qw_opaque(qw_f32x4_splat(2.12194440e-4f));
+    for (int i = 0; i < 5; i++) k.c[i] = qw_opaque(qw_f32x4_splat(c[i]));
+    k.one = qw_opaque(qw_f32x4_splat(1.0f));
+    k.low = qw_opaque(qw_f32x4_splat(QW_EXP_LOW));
+    return k;
+}
+
+/* For x up to QW_EXP_HIGH. */
+QW_SIMD_INLINE qw_v128 qw_f32x4_exp_below(qw_v128 x, const qw_exp_constants *k)
+{
+    qw_v128 t = qw_f32x4_add(qw_f32x4_mul(x, k->log2e), k->magic);
+    qw_v128 n = qw_f32x4_sub(t, k->magic);
+    qw_v128 r = qw_f32x4_sub(x, qw_f32x4_mul(n, k->ln2[0]));
+    qw_v128 q = k->c[0];
+
+    r = qw_f32x4_add(r, qw_f32x4_mul(n, k->ln2[1]));
+    for (int i = 1; i < 5; i++) q = qw_f32x4_add(qw_f32x4_mul(q, r), k->c[i]);
     q = qw_f32x4_add(qw_f32x4_mul(qw_f32x4_mul(r, r), q), r);
-    q = qw_f32x4_add(q, qw_f32x4_splat(1.0f));
+    q = qw_f32x4_add(q, k->one);
     /* t's low bits are n; added to the exponent they scale exactly, as no result in the range leaves the normal
      * floats. */
     q = qw_i32x4_add(q, qw_i32x4_shl(t, 23));
-    q = qw_andnot(q, qw_f32x4_lt(x, qw_f32x4_splat(QW_EXP_LOW)));
-    q = qw_select(qw_f32x4_gt(x, qw_f32x4_splat(QW_EXP_HIGH)), qw_i32x4_splat(0x7f800000), q);
+    q = qw_andnot(q, qw_f32x4_lt(x, k->low));
     return qw_select(qw_f32x4_eq(x, x), q, x);
+}
+
+QW_SIMD_INLINE qw_v128 qw_f32x4_exp(qw_v128 x, const qw_exp_constants *k)
+{
+    qw_v128 high = qw_f32x4_gt(x, qw_f32x4_splat(QW_EXP_HIGH));
+
+    return qw_select(high, qw_i32x4_splat(0x7f800000), qw_f32x4_exp_below(x, k));
 }
 
 QW_SIMD_INLINE float qw_f32_exp(float x)

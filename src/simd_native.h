@@ -254,6 +254,11 @@ QW_SIMD_INLINE qw_v128 qw_i32x4_extend_low_i16x8(qw_v128 a)
     return qw_i32x4_shr(qw_i16x8_zip_low(a, a), 16);
 }
 
+QW_SIMD_INLINE qw_v128 qw_load_i16x4(const void *p)
+{
+    return qw_i32x4_extend_low_i16x8(qw_load64_zero(p));
+}
+
 QW_SIMD_INLINE qw_v128 qw_i32x4_extend_high_i16x8(qw_v128 a)
 {
     return qw_i32x4_shr(qw_i16x8_zip_high(a, a), 16);

@@ -50,6 +50,11 @@ QW_SIMD_INLINE qw_v128 qw_load32_zero(const void *p)
     return wasm_v128_load32_zero(p);
 }
 
+QW_SIMD_INLINE qw_v128 qw_load_i16x4(const void *p)
+{
+    return wasm_i32x4_load16x4(p);
+}
+
 QW_SIMD_INLINE qw_v128 qw_load64_zero(const void *p)
 {
     return wasm_v128_load64_zero(p);
