@@ -14,14 +14,18 @@ set(QW_WASM_TEST_LINK -O1 -sENVIRONMENT=node,worker -sNODERAWFS -sEXIT_RUNTIME -
     -Wno-pthreads-mem-growth)
 set(QW_WASM_THREAD_STACK -sDEFAULT_PTHREAD_STACK_SIZE=128KB)
 
-# A page downloads this: only what weights and tokens pass through is compiled for speed, the rest for size.
+# A page downloads this: only what weights and tokens pass through is compiled for speed, the rest for size. Loops that
+# are written in vectors (QW_VECTORS) gain nothing from -O2.
 set(QW_FAST kernel_float kernel_one kernel_tile acts matmul attention)
-set(QW_QUICK panel quant softmax kv_block ops)
+set(QW_QUICK panel quant softmax)
+set(QW_VECTORS kv_block ops)
 set(QW_SMALL ${QW_SOURCES} alloc wasm)
-list(REMOVE_ITEM QW_SMALL ${QW_FAST} ${QW_QUICK})
+list(REMOVE_ITEM QW_SMALL ${QW_FAST} ${QW_QUICK} ${QW_VECTORS})
 list(TRANSFORM QW_QUICK REPLACE "(.+)" "src/\\1.c")
+list(TRANSFORM QW_VECTORS REPLACE "(.+)" "src/\\1.c")
 list(TRANSFORM QW_SMALL REPLACE "(.+)" "src/\\1.c")
 set_source_files_properties(${QW_QUICK} PROPERTIES COMPILE_OPTIONS -O2)
+set_source_files_properties(${QW_VECTORS} PROPERTIES COMPILE_OPTIONS -Os)
 set_source_files_properties(${QW_SMALL} ${QW_CJSON}/cJSON.c PROPERTIES COMPILE_OPTIONS -Oz)
 
 function(qw_add_wasm build)
