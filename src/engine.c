@@ -124,6 +124,7 @@ static qw_status reserve(qw_engine *e, qw_error *err)
     e->options.n_ctx = context_of(e, &e->model.config);
     e->reserved = true;
     if (!e->pool) QW_TRY(qw_pool_new(&e->pool, e->threads, err));
+    qw_loader_use(e->loader, e->pool);
     return qw_session_init(&e->session, &e->model, e->pool, &e->options, err);
 }
 

@@ -63,7 +63,8 @@ static qw_status go_on(qw_loader *l, qw_error *err)
 {
     while (l->filled == l->piece_bytes) {
         const qw_placed *p = &l->binding.v[l->item];
-        QW_TRY(qw_weights_put(&l->binding, p, l->stage, l->row, l->piece_rows, err));
+        qw_piece piece = {p, l->stage, l->row, l->piece_rows};
+        QW_TRY(qw_weights_put(&l->binding, &piece, l->pool, err));
         l->row += l->piece_rows;
         if (l->row == p->rows) {
             l->row = 0;

@@ -43,6 +43,11 @@ void qw_loader_free(qw_loader *l)
     qw_free(l);
 }
 
+void qw_loader_use(qw_loader *l, qw_pool *pool)
+{
+    l->pool = pool;
+}
+
 static void want_weights(const qw_loader *l, qw_want *want)
 {
     const qw_placed *p = &l->binding.v[l->item];

@@ -7,6 +7,7 @@
 #define QW_LOADER_H
 
 #include "model.h"
+#include "pool.h"
 
 typedef struct qw_loader qw_loader;
 
@@ -38,6 +39,9 @@ typedef struct qw_load_options {
  * it. Any other name is told apart by its first bytes. All files are opened before the first weight byte is wanted. */
 qw_status qw_loader_new(qw_loader **out, const qw_load_options *options, qw_text main_name, qw_error *err);
 void qw_loader_free(qw_loader *l);
+
+/* Threads that pack weights from now on, borrowed; before, the caller packs alone. */
+void qw_loader_use(qw_loader *l, qw_pool *pool);
 
 void qw_loader_want(const qw_loader *l, qw_want *want);
 

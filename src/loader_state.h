@@ -40,6 +40,7 @@ typedef enum qw_load_phase { QW_LOAD_HEADERS, QW_LOAD_WEIGHTS, QW_LOAD_DONE, QW_
 
 struct qw_loader {
     qw_load_options options;
+    qw_pool *pool; /* or NULL */
     qw_load_phase phase;
     qw_source *sources;
     size_t n_sources, cap_sources, current;

@@ -6,6 +6,7 @@
 #include "alloc.h"
 #include "show.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -383,26 +384,56 @@ qw_status qw_weights_alloc(qw_weights *w, const qw_binding *b, qw_error *err)
     return QW_OK;
 }
 
-qw_status qw_weights_put(const qw_binding *b, const qw_placed *p, const uint8_t *src, int32_t first, int32_t n,
-                         qw_error *err)
+typedef struct packing {
+    const qw_piece *piece;
+    size_t panel_bytes;
+    atomic_bool damaged;
+} packing;
+
+/* Items are panels. */
+static void pack_panels(void *arg, int32_t first, int32_t last, int32_t thread)
+{
+    packing *k = arg;
+    const qw_piece *piece = k->piece;
+    const qw_placed *p = piece->placed;
+
+    (void)thread;
+    for (int32_t i = first; i < last; i++) {
+        int32_t row = i * QW_PANEL_ROWS, n = piece->n - row < QW_PANEL_ROWS ? piece->n - row : QW_PANEL_ROWS;
+        const uint8_t *src = piece->src + (size_t)row * p->row_bytes;
+        uint8_t *panel = p->mat->data + (size_t)(piece->first / QW_PANEL_ROWS + i) * k->panel_bytes;
+
+        if (!qw_tensor_finite(src, (size_t)n * p->row_bytes, p->type)) atomic_store(&k->damaged, true);
+        qw_panel_pack(panel, p->mat->layout, src, p->type, n, p->cols);
+    }
+}
+
+static bool put(const qw_piece *piece, qw_pool *pool)
+{
+    const qw_placed *p = piece->placed;
+    int32_t panels = (piece->n + QW_PANEL_ROWS - 1) / QW_PANEL_ROWS;
+    packing k = {.piece = piece};
+
+    if (p->vector) {
+        qw_dequantize(*p->vector, piece->src, p->type, p->cols);
+        return qw_tensor_finite(piece->src, p->row_bytes, p->type);
+    }
+    atomic_init(&k.damaged, false);
+    k.panel_bytes = qw_panel_bytes(p->mat->layout, p->cols);
+    if (pool) qw_pool_run(pool, panels, 4, pack_panels, &k);
+    else pack_panels(&k, 0, panels, 0);
+    return !atomic_load(&k.damaged);
+}
+
+qw_status qw_weights_put(const qw_binding *b, const qw_piece *piece, qw_pool *pool, qw_error *err)
 {
     char name[96];
-    size_t panel_bytes;
 
-    if (!qw_tensor_finite(src, (size_t)n * p->row_bytes, p->type))
-        return qw_fail(err, QW_ERR_MODEL,
-                       "tensor %s holds weights that are not finite numbers (rows %d to %d): the file is "
-                       "damaged, or was made wrongly",
-                       qw_weights_name(name, p->slot, b->hf), first, first + n - 1);
-    if (p->vector) {
-        qw_dequantize(*p->vector, src, p->type, p->cols);
-        return QW_OK;
-    }
-    panel_bytes = qw_panel_bytes(p->mat->layout, p->cols);
-    for (int32_t r = 0; r < n; r += QW_PANEL_ROWS)
-        qw_panel_pack(p->mat->data + (size_t)((first + r) / QW_PANEL_ROWS) * panel_bytes, p->mat->layout,
-                      src + (size_t)r * p->row_bytes, p->type, n - r < QW_PANEL_ROWS ? n - r : QW_PANEL_ROWS, p->cols);
-    return QW_OK;
+    if (put(piece, pool)) return QW_OK;
+    return qw_fail(err, QW_ERR_MODEL,
+                   "tensor %s holds weights that are not finite numbers (rows %d to %d): the file is "
+                   "damaged, or was made wrongly",
+                   qw_weights_name(name, piece->placed->slot, b->hf), piece->first, piece->first + piece->n - 1);
 }
 
 void qw_weights_free(qw_weights *w, int32_t n_layer)

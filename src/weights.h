@@ -5,6 +5,7 @@
 #define QW_WEIGHTS_H
 
 #include "model.h"
+#include "pool.h"
 #include "tensors.h"
 
 /* A tensor of a file and where its weights go. */
@@ -42,10 +43,15 @@ void qw_binding_free(qw_binding *b);
 /* Allocates all weights. Error: memory, naming the tensor; what was allocated is freed with the model. */
 qw_status qw_weights_alloc(qw_weights *w, const qw_binding *b, qw_error *err);
 
-/* Packs n rows from row `first` (a multiple of 4, as n is unless it ends the tensor) out of src, which holds them as the file
- * does. Error: model where a weight is not finite. */
-qw_status qw_weights_put(const qw_binding *b, const qw_placed *p, const uint8_t *src, int32_t first, int32_t n,
-                         qw_error *err);
+/* Rows of a tensor as the file holds them: n from row `first` on (a multiple of 4, as n is unless it ends the tensor). */
+typedef struct qw_piece {
+    const qw_placed *placed;
+    const uint8_t *src;
+    int32_t first, n;
+} qw_piece;
+
+/* Packs a piece, over the pool where there is one. Error: model where a weight is not finite. */
+qw_status qw_weights_put(const qw_binding *b, const qw_piece *piece, qw_pool *pool, qw_error *err);
 
 /* The name that the tensor has in its file; dst holds 96 bytes; the result is dst. */
 const char *qw_weights_name(char dst[96], int32_t slot, bool hf);
