@@ -51,7 +51,7 @@ void qw_pool_run(qw_pool *pool, int32_t n, int32_t chunk, qw_pool_fn *fn, void *
 #include <unistd.h>
 
 /* With the rounds before the first look at the clock and after the last one 50 us in all. */
-enum { SPIN_NANOSECONDS = 35000, SPIN_ROUNDS = 100000, ROUNDS_PER_LOOK = 128 };
+enum { SPIN_NANOSECONDS = 25000, SPIN_ROUNDS = 100000, ROUNDS_PER_LOOK = 128 };
 
 /* A thread's own block, because in a browser it may come up after its pool is gone: whoever finds that the other has
  * been there first cleans up. */

@@ -147,7 +147,7 @@ function others() {
     region('node'),
     region('chromium'),
     {
-      name: 'CPU time of a second thread after a region, until it sleeps',
+      name: 'a second thread spins after a region, before it sleeps',
       unit: 'µs',
       must: 50,
       most,

@@ -1,10 +1,12 @@
-/* How long the pool's threads spin when there is nothing to do: CPU time of this process (Node) for each gap between two
- * parallel regions, microseconds per gap. Gaps are many times longer than a thread may spin. usage: spin THREADS */
+/* How long the pool's second thread spins when there is nothing to do: CPU time of this process (Node) for each gap
+ * between two parallel regions, less that of a thread which is woken as often and never spins. Microseconds per gap;
+ * gaps are many times longer than a thread may spin. */
 #include "pool.h"
 
 #include <emscripten.h>
+#include <emscripten/atomic.h>
+#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { GAPS = 500 };
 
@@ -23,14 +25,36 @@ static void nothing(void *arg, int32_t first, int32_t last, int32_t thread)
     (void)thread;
 }
 
-static double per_gap(qw_pool *pool)
+static uint32_t word;
+
+static void *sleeper(void *arg)
+{
+    (void)arg;
+    for (uint32_t seen = 0;; seen = __atomic_load_n(&word, __ATOMIC_SEQ_CST))
+        emscripten_atomic_wait_u32(&word, seen, -1);
+    return NULL;
+}
+
+static void wake(void *arg)
+{
+    (void)arg;
+    __atomic_add_fetch(&word, 1, __ATOMIC_SEQ_CST);
+    emscripten_atomic_notify(&word, 1);
+}
+
+static void run_region(void *pool)
+{
+    qw_pool_run(pool, 64, 1, nothing, NULL);
+}
+
+static double per_gap(void (*act)(void *), void *arg)
 {
     double start;
 
     rest(50);
     start = cpu_time();
     for (int i = 0; i < GAPS; i++) {
-        qw_pool_run(pool, 64, 1, nothing, NULL);
+        act(arg);
         rest(2);
     }
     return (cpu_time() - start) / GAPS;
@@ -39,17 +63,20 @@ static double per_gap(qw_pool *pool)
 /* Threads come up once main has returned to the event loop. */
 static void measure(void *pool)
 {
-    printf("{\"threads\":%d,\"us\":%.1f}\n", qw_pool_threads(pool), per_gap(pool));
+    double regions = per_gap(run_region, pool), wakes = per_gap(wake, NULL);
+
+    printf("{\"us\":%.1f,\"wakes\":%.1f}\n", regions - wakes, wakes);
     emscripten_force_exit(0);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     qw_pool *pool;
     qw_error err;
+    pthread_t thread;
 
-    if (qw_pool_new(&pool, argc > 1 ? atoi(argv[1]) : 1, &err)) {
-        fprintf(stderr, "%s\n", err.text);
+    if (qw_pool_new(&pool, 2, &err) || pthread_create(&thread, NULL, sleeper, NULL)) {
+        fprintf(stderr, "no threads\n");
         return 1;
     }
     emscripten_async_call(measure, pool, 100);
