@@ -4,10 +4,8 @@
  * tokens, into T times 2 vectors of sums. The steps stay a loop: unrolled, compilers compute sum after sum and spill
  * what these share.
  *
- * A group is what the sums' lanes hold: int32 any number of steps; int16 of BASE a block of codes from -16 to 15 (16
- * steps with one product in a lane: 16 * 16 * 127 < 2^15) or half a block of codes of 6 bits; int16 of DOT16, whose
- * lanes take two products a step, 8 steps of codes below 16. Of larger codes DOT16 adds two steps in int16, the rest
- * in int32. */
+ * Sums are int32. DOT16 makes int16 of two products a step, which hold 8 steps of codes below 16; of larger codes it
+ * adds two steps in int16, the rest in int32. */
 #include "kernel_block.h"
 
 #include <stddef.h>
@@ -17,41 +15,28 @@ enum { MOST_TOKENS = 4, PANELS = QW_TILE_PANELS };
 typedef struct plan {
     recipe c;
     int tokens;
-    int steps, group; /* of a block, of a group: a block or half of one */
-    bool int16;
-    bool by_two; /* DOT16 of codes above 15: int16 for two steps only, then int32 */
+    int steps;  /* of a block, or of half of one where that has a scale */
+    bool int16; /* DOT16 of codes below 16 */
 } plan;
 
 QW_SIMD_INLINE plan make_plan(recipe c, int tokens)
 {
-    plan p = {.c = c, .tokens = tokens, .steps = 8, .group = 8};
+    plan p = {.c = c, .tokens = tokens};
 
-    if (c.kernel == QW_KERNEL_BASE) {
-        p.steps = p.group = 16;
-        p.int16 = c.t.bits < 8;
-    }
-    if (c.kernel == QW_KERNEL_DOT16) {
-        p.int16 = c.t.bits == 4;
-        p.by_two = c.t.bits > 4;
-    }
-    if (c.t.halves && p.group > p.steps / 2) p.group = p.steps / 2;
+    p.steps = (c.kernel == QW_KERNEL_BASE ? 16 : 8) / (c.t.halves ? 2 : 1);
+    p.int16 = c.kernel == QW_KERNEL_DOT16 && c.t.bits == 4;
     return p;
 }
 
 /* Codes of the first panel at out, those of the second one vector after. */
 QW_SIMD_INLINE void unpack_codes(int16_t *out, recipe c, const masks *m, const uint8_t *codes)
 {
-    qw_v128 offset = qw_i16x8_splat((int16_t)(c.t.bits == 5 ? 16 : c.t.offset));
-
     QW_UNROLL
     for (int k = 0; k < 8; k++) {
         if (c.kernel == QW_KERNEL_BASE) {
             QW_UNROLL
-            for (int odd = 0; odd < 2; odd++) {
-                qw_v128 v = pairs(c.t.bits, m, codes, k, odd);
-                if (c.t.bits == 5 || c.t.offset) v = qw_i16x8_sub(v, offset);
-                qw_store(out + (2 * k + odd) * PANELS * 8, v);
-            }
+            for (int odd = 0; odd < 2; odd++)
+                qw_store(out + (2 * k + odd) * PANELS * 8, pairs(c.t.bits, m, codes, k, odd));
         } else {
             qw_store(out + k * PANELS * 8, chunk(c.t.bits, m, codes, k));
         }
@@ -112,24 +97,20 @@ QW_SIMD_INLINE const uint8_t *operand_of(plan p, const tokens *x, int t)
     return p.c.kernel == QW_KERNEL_BASE ? x->wide + t * QW_ACT_WIDE : (const uint8_t *)x->act[t].q;
 }
 
-QW_SIMD_INLINE qw_v128 multiply_add(plan p, qw_v128 sum, qw_v128 w, qw_v128 x)
-{
-#if QW_RELAXED
-    if (p.c.kernel == QW_KERNEL_DOT16) return qw_i16x8_add(sum, qw_i16x8_relaxed_dot(x, w));
-    if (p.c.kernel == QW_KERNEL_DOT32) return qw_i32x4_relaxed_dot_add(x, w, sum);
-#endif
-    return p.int16 ? qw_i16x8_add(sum, qw_i16x8_mul(w, x)) : qw_i32x4_add(sum, qw_i32x4_dot(w, x));
-}
-
+/* sum + two steps of a panel. */
 QW_SIMD_INLINE qw_v128 two_steps(plan p, qw_v128 sum, const qw_v128 w[2], const qw_v128 x[2])
 {
 #if QW_RELAXED
-    if (p.by_two) {
-        qw_v128 part = qw_i16x8_add(qw_i16x8_relaxed_dot(x[0], w[0]), qw_i16x8_relaxed_dot(x[1], w[1]));
-        return qw_i32x4_add(sum, qw_i32x4_pair_sums(part));
+    if (p.c.kernel == QW_KERNEL_DOT32)
+        return qw_i32x4_relaxed_dot_add(x[1], w[1], qw_i32x4_relaxed_dot_add(x[0], w[0], sum));
+    if (p.c.kernel == QW_KERNEL_DOT16) {
+        qw_v128 first = qw_i16x8_relaxed_dot(x[0], w[0]), second = qw_i16x8_relaxed_dot(x[1], w[1]);
+        if (p.int16) return qw_i16x8_add(qw_i16x8_add(sum, first), second);
+        return qw_i32x4_add(sum, qw_i32x4_pair_sums(qw_i16x8_add(first, second)));
     }
 #endif
-    return multiply_add(p, multiply_add(p, sum, w[0], x[0]), w[1], x[1]);
+    (void)p;
+    return qw_i32x4_add(qw_i32x4_add(sum, qw_i32x4_dot(w[0], x[0])), qw_i32x4_dot(w[1], x[1]));
 }
 
 /* sums += steps i and i + 1 of all tokens. */
@@ -144,11 +125,11 @@ QW_SIMD_INLINE void add_steps(sums *s, plan p, qw_v128 w[PANELS][2], const token
     }
 }
 
-/* Steps from..from + group - 1, two at a time. */
-QW_SIMD_INLINE void run_group(sums *s, plan p, const int16_t *codes, const tokens *x, int from)
+/* p.steps steps from `from` on, two at a time. */
+QW_SIMD_INLINE void run_unpacked(sums *s, plan p, const int16_t *codes, const tokens *x, int from)
 {
     QW_NO_UNROLL
-    for (int i = from; i < from + p.group; i += 2) {
+    for (int i = from; i < from + p.steps; i += 2) {
         qw_v128 w[PANELS][2];
         QW_UNROLL
         for (int j = 0; j < 2; j++) QW_UNROLL
@@ -178,16 +159,13 @@ QW_SIMD_INLINE void run_signed(sums *s, plan p, const qw_tile *tile, int32_t at,
 #define run_signed(s, p, tile, at, x) ((void)0)
 #endif
 
-/* The sums that the result of a block, or of its half h, starts from. BASE took offsets away while unpacking, also 16
- * from 5 bits that have none. */
+/* The sums that the result of a block, or of its half h, starts from: minus what unsigned codes are off by. */
 QW_SIMD_INLINE qw_v128 start_of(plan p, const qw_tile *tile, const qw_act *x, int h)
 {
     qw_v128 minus;
 
     if (is_signed_dot(p.c)) return correction(p.c, x, h);
-    if (p.c.kernel == QW_KERNEL_BASE && p.c.t.bits == 5 && p.c.t.has_min)
-        return qw_i32x4_sub(qw_zero(), qw_load32_splat(&x->minus16));
-    if (p.c.kernel == QW_KERNEL_BASE || p.c.t.has_min) return qw_zero();
+    if (!p.c.t.offset) return qw_zero();
     minus = qw_load32_splat((const uint8_t *)x + tile->correction + h * 4);
     return p.c.t.halves ? qw_i32x4_shr(minus, (unsigned)tile->shift) : minus;
 }
@@ -196,7 +174,6 @@ QW_SIMD_INLINE qw_v128 start_of(plan p, const qw_tile *tile, const qw_act *x, in
 QW_SIMD_INLINE void run_steps(sums *out, plan p, const qw_tile *tile, int32_t at, const tokens *x, int h)
 {
     const int16_t *codes = tile->codes[at];
-    int steps = p.c.t.halves ? p.steps / 2 : p.steps;
 
     QW_UNROLL
     for (int t = 0; t < p.tokens; t++) {
@@ -209,14 +186,14 @@ QW_SIMD_INLINE void run_steps(sums *out, plan p, const qw_tile *tile, int32_t at
         return;
     }
     if (!p.int16) {
-        run_group(out, p, codes, x, h * steps);
+        run_unpacked(out, p, codes, x, h * p.steps);
         return;
     }
     sums part;
     QW_UNROLL
     for (int t = 0; t < p.tokens; t++) QW_UNROLL
     for (int r = 0; r < PANELS; r++) part.v[t][r] = qw_zero();
-    run_group(&part, p, codes, x, h * steps);
+    run_unpacked(&part, p, codes, x, h * p.steps);
     QW_UNROLL
     for (int t = 0; t < p.tokens; t++) QW_UNROLL
     for (int r = 0; r < PANELS; r++) out->v[t][r] = qw_i32x4_add(out->v[t][r], qw_i32x4_pair_sums(part.v[t][r]));
@@ -362,14 +339,13 @@ static qw_kernel_tile *const TILE_TABLE[][10][2] = {
 };
 #else
 UNPACK_ALL(QW_KERNEL_BASE, base)
-TILES(base_signed, QW_LAYOUT_U4, QW_KERNEL_BASE)
-TILES(base_4m, QW_LAYOUT_U4M, QW_KERNEL_BASE)
-TILES(base_5m, QW_LAYOUT_U5M, QW_KERNEL_BASE)
+TILES(base_whole, QW_LAYOUT_U4, QW_KERNEL_BASE)
+TILES(base_min, QW_LAYOUT_U4M, QW_KERNEL_BASE)
 TILES(base_halves, QW_LAYOUT_K6, QW_KERNEL_BASE)
 TILES(base_k2m, QW_LAYOUT_K2M, QW_KERNEL_BASE)
 static qw_kernel_unpack *const UNPACKS[][10] = {UNPACK_ROW(unpack_i8_base, base)};
 static qw_kernel_tile *const TILE_TABLE[][10][2] = {
-    {BOTH(base_i8), BOTH(base_signed), BOTH(base_signed), BOTH(base_4m), BOTH(base_5m), BOTH(base_4m), BOTH(base_5m),
+    {BOTH(base_i8), BOTH(base_whole), BOTH(base_whole), BOTH(base_min), BOTH(base_min), BOTH(base_min), BOTH(base_min),
      BOTH(base_halves), BOTH(base_halves), BOTH(base_k2m)},
 };
 #endif
