@@ -3,21 +3,24 @@
  * to; the order of every sum is by index alone. */
 #include "softmax.h"
 
+#include "simd.h"
+
 #include <float.h>
 #include <math.h>
 
-enum { BLOCK = 64, MAX_LANES = 16, SUM_LANES = 4 };
+enum { BLOCK = 64, SUM_LANES = 4 };
 
 float qw_scores_max(const float *scores, int32_t n)
 {
-    float lane[MAX_LANES], max = -INFINITY;
+    qw_v128 most[4];
+    float max;
     int32_t i = 0;
 
-    for (int l = 0; l < MAX_LANES; l++) lane[l] = -INFINITY;
-    for (; i + MAX_LANES <= n; i += MAX_LANES)
-        for (int l = 0; l < MAX_LANES; l++) lane[l] = scores[i + l] > lane[l] ? scores[i + l] : lane[l];
+    for (int v = 0; v < 4; v++) most[v] = qw_f32x4_splat(-INFINITY);
+    for (; i + 16 <= n; i += 16)
+        for (int v = 0; v < 4; v++) most[v] = qw_f32x4_max(most[v], qw_load(scores + i + 4 * v));
+    max = qw_f32x4_hmax(qw_f32x4_max(qw_f32x4_max(most[0], most[1]), qw_f32x4_max(most[2], most[3])));
     for (; i < n; i++) max = scores[i] > max ? scores[i] : max;
-    for (int l = 0; l < MAX_LANES; l++) max = lane[l] > max ? lane[l] : max;
     return max;
 }
 
