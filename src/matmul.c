@@ -122,7 +122,8 @@ static void run_pair(const part *p, const qw_acts *a, int32_t index)
 {
     const qw_mat *m = p->product.w;
     int32_t row = index * QW_TILE_ROWS, rows = m->rows - row < QW_TILE_ROWS ? m->rows - row : QW_TILE_ROWS;
-    int32_t even = a->n / 2 * 2;
+    /* To unpack does not pay for two tokens. */
+    int32_t even = p->kernels.unpack && a->n == 2 ? 0 : a->n / 2 * 2;
     int32_t blocks = (m->cols + QW_BLOCK - 1) / QW_BLOCK;
     const uint8_t *first = m->data + (size_t)index * QW_TILE_PANELS * p->panel_bytes;
     work w = {
@@ -131,7 +132,7 @@ static void run_pair(const part *p, const qw_acts *a, int32_t index)
 
     if (even && rows == QW_TILE_ROWS) run_even(&w, to, even);
     if (even && rows < QW_TILE_ROWS) run_edge(&w, to, even, rows);
-    if (even < a->n) run_one(&w, further(to, even), rows);
+    for (int32_t t = even; t < a->n; t++) run_one(&w, further(to, t), rows);
     if (p->product.bias) add_bias(to.acc, to.stride, p->product.bias + row, rows, a->n);
 }
 
