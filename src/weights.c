@@ -403,8 +403,9 @@ static void pack_panels(void *arg, int32_t first, int32_t last, int32_t thread)
         const uint8_t *src = piece->src + (size_t)row * p->row_bytes;
         uint8_t *panel = p->mat->data + (size_t)(piece->first / QW_PANEL_ROWS + i) * k->panel_bytes;
 
-        if (!qw_tensor_finite(src, (size_t)n * p->row_bytes, p->type)) atomic_store(&k->damaged, true);
-        qw_panel_pack(panel, p->mat->layout, src, p->type, n, p->cols);
+        if (qw_tensor_finite(src, (size_t)n * p->row_bytes, p->type))
+            qw_panel_pack(panel, p->mat->layout, src, p->type, n, p->cols);
+        else atomic_store(&k->damaged, true);
     }
 }
 
