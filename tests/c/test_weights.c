@@ -7,6 +7,8 @@
 #include "model_files.h"
 #include "safetensors.h"
 
+#include <math.h>
+
 static const char *root;
 
 static qw_status load_checkpoint(const char *name, qw_quantize quantize, qw_model *m, qw_error *err)
@@ -402,12 +404,47 @@ static void test_weights_a_nan_in_a_file_is_refused_by_name(void)
     free(file.v);
 }
 
+static void test_weights_are_packed_alike_on_any_threads(void)
+{
+    enum { ROWS = 42, COLS = 64 };
+    float src[ROWS * COLS];
+    qw_mat mat[2];
+    qw_binding binding = {0};
+    qw_pool *pool;
+    qw_error err = {0};
+
+    CHECK_EQ(qw_pool_new(&pool, 3, NULL), QW_OK);
+    for (int32_t i = 0; i < ROWS * COLS; i++) src[i] = (float)(i * 37 % 101 - 50) / 16.0f;
+    for (int i = 0; i < 2; i++) {
+        size_t size = qw_mat_bytes(QW_LAYOUT_I8, ROWS, COLS);
+        mat[i] = (qw_mat){QW_LAYOUT_I8, ROWS, COLS, qw_alloc_aligned(size, 1)};
+        qw_placed placed = {
+            .type = QW_F32, .rows = ROWS, .cols = COLS, .row_bytes = COLS * sizeof *src, .mat = &mat[i]};
+        /* In two pieces, the second from row 16 on. */
+        qw_piece first = {&placed, (const uint8_t *)src, 0, 16};
+        qw_piece second = {&placed, (const uint8_t *)(src + 16 * COLS), 16, ROWS - 16};
+
+        memset(mat[i].data, 0x55, size);
+        CHECK_EQ(qw_weights_put(&binding, &first, i ? pool : NULL, &err), QW_OK);
+        CHECK_EQ(qw_weights_put(&binding, &second, i ? pool : NULL, &err), QW_OK);
+        if (i) {
+            CHECK_EQ(memcmp(mat[0].data, mat[1].data, size), 0);
+            src[29 * COLS + 7] = NAN;
+            CHECK_EQ(qw_weights_put(&binding, &second, pool, &err), QW_ERR_MODEL);
+            CHECK_HAS(err.text, "rows 16 to 41");
+        }
+    }
+    for (int i = 0; i < 2; i++) qw_free(mat[i].data);
+    qw_pool_free(pool);
+}
+
 int main(int argc, char **argv)
 {
     root = fixtures_root(argc, argv);
     test_weights_kept_values_are_the_file_s();
     test_weights_the_odd_heads_of_the_fixtures();
     test_weights_quantising_picks_the_layouts();
+    test_weights_are_packed_alike_on_any_threads();
     test_weights_every_shape_is_checked();
     test_weights_types_that_cannot_be_read_are_named();
     test_weights_vocabularies_out_of_range_are_refused();
