@@ -8,7 +8,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { BLOCK = 64, SUM_LANES = 4 };
+enum { BLOCK = 64, LONG_BLOCK = 256, SUM_LANES = 4 };
 
 float qw_scores_max(const float *scores, int32_t n)
 {
@@ -22,6 +22,19 @@ float qw_scores_max(const float *scores, int32_t n)
     max = qw_f32x4_hmax(qw_f32x4_max(qw_f32x4_max(most[0], most[1]), qw_f32x4_max(most[2], most[3])));
     for (; i < n; i++) max = scores[i] > max ? scores[i] : max;
     return max;
+}
+
+int32_t qw_scores_maxima(float *maxima, const float *scores, int32_t n)
+{
+    float *at = maxima;
+
+    for (; n >= QW_MAXIMA_BLOCK; n -= QW_MAXIMA_BLOCK, scores += QW_MAXIMA_BLOCK, at += 4) {
+        qw_v128 most = qw_f32x4_splat(-INFINITY);
+
+        for (int32_t i = 0; i < QW_MAXIMA_BLOCK; i += 4) most = qw_f32x4_max(most, qw_load(scores + i));
+        qw_store(at, most);
+    }
+    return (int32_t)(at - maxima);
 }
 
 int32_t qw_scores_invalid(const float *scores, int32_t n)
@@ -66,7 +79,7 @@ void qw_scores_weigh(float *weights, const float *scores, int32_t n, float max)
     for (; i < n; i++) weights[i] = qw_exp_weight(scores[i] - max);
 }
 
-/* n <= BLOCK; lane l takes the weights whose index is l modulo SUM_LANES. */
+/* Lane l takes the weights whose index is l modulo SUM_LANES. */
 static void add_block(double lane[SUM_LANES], const float *weights, int32_t n)
 {
     int32_t i = 0;
@@ -87,10 +100,10 @@ double qw_weights_sum(const float *weights, int32_t n)
 double qw_scores_sum_exp(const float *scores, int32_t n, float max)
 {
     double lane[SUM_LANES] = {0};
-    float weights[BLOCK];
+    float weights[LONG_BLOCK];
 
-    for (int32_t i = 0; i < n; i += BLOCK) {
-        int32_t m = n - i < BLOCK ? n - i : BLOCK;
+    for (int32_t i = 0; i < n; i += LONG_BLOCK) {
+        int32_t m = n - i < LONG_BLOCK ? n - i : LONG_BLOCK;
 
         /* After a top_k nearly every block is -inf throughout. */
         if (qw_scores_max(scores + i, m) < max - 87.0f) continue;

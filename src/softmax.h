@@ -32,6 +32,11 @@ static inline float qw_exp_weight(float x)
 /* The largest score; -inf where there is none. */
 float qw_scores_max(const float *scores, int32_t n);
 
+/* Maxima of a row: each is the largest of 32 scores, those of a block of 128 whose index is the same modulo 4, -inf where
+ * there is none. Four for each whole block; returns how many. maxima [n / 32] */
+enum { QW_MAXIMA_BLOCK = 128 };
+int32_t qw_scores_maxima(float *maxima, const float *scores, int32_t n);
+
 /* The first score that is NaN or +inf; n where there is none. */
 int32_t qw_scores_invalid(const float *scores, int32_t n);
 

@@ -21,7 +21,7 @@ typedef struct list {
     double base; /* weights of tokens that are not listed, for the first rule is sure to drop them */
 } list;
 
-enum { BIN_BITS = 10, BINS = 1 << BIN_BITS, BLOCK = 64 };
+enum { BIN_BITS = 10, BINS = 1 << BIN_BITS };
 
 /* Unsigned integers in the order of the floats; the two zeros are one. */
 static uint32_t ordered(float v)
@@ -121,15 +121,21 @@ static qw_status nothing_left(const qw_history *h, qw_error *err)
                    (int)(h->n - h->n_prompt));
 }
 
-/* All tokens whose score is not below floor, nor -inf. */
-static void list_from_row(list *l, const float *scores, int32_t n, float floor)
+static bool all_below(const float maxima[4], float floor)
+{
+    return maxima[0] < floor && maxima[1] < floor && maxima[2] < floor && maxima[3] < floor;
+}
+
+/* All tokens whose score is not below floor, nor -inf. maxima: the row's. */
+static void list_from_row(list *l, const float *scores, int32_t n, float floor, const float *maxima)
 {
     int32_t kept = 0;
 
-    for (int32_t i = 0; i < n; i += BLOCK) {
-        int32_t end = i + BLOCK < n ? i + BLOCK : n;
+    for (int32_t i = 0; i < n; i += QW_MAXIMA_BLOCK, maxima += 4) {
+        int32_t end = i + QW_MAXIMA_BLOCK;
 
-        if (qw_scores_max(scores + i, end - i) < floor) continue;
+        if (end > n) end = n; /* too short for maxima */
+        else if (all_below(maxima, floor)) continue;
         for (int32_t j = i; j < end; j++) {
             float score = scores[j];
 
@@ -198,27 +204,21 @@ static float kth_largest(const float *values, int32_t n, int32_t k)
     return climb_to_limit(&c, &below);
 }
 
-/* A score that at least k tokens reach, close to the k-th best: each of the k best of the maxima of many short blocks
- * stands for a token. Cheap, for it looks at the maxima only. maxima [n / 32]. */
-static float floor_of_top_k(const float *scores, int32_t n, int32_t k, float *maxima)
+/* A score that at least k tokens reach, close to the k-th best: each of the k best of n maxima stands for a token. */
+static float floor_of_top_k(const float *maxima, int32_t n, int32_t k)
 {
-    enum { SHORT = 32 };
-    int32_t blocks = n / SHORT;
-    float floor;
+    float floor = k > n / 2 ? -FLT_MAX : kth_largest(maxima, n, k);
 
-    if (k > blocks / 2) return -FLT_MAX;
-    for (int32_t b = 0; b < blocks; b++) maxima[b] = qw_scores_max(scores + b * SHORT, SHORT);
-    floor = kth_largest(maxima, blocks, k);
     return floor >= -FLT_MAX ? floor : -FLT_MAX;
 }
 
 /* Lists every token whose score is not less than the k-th best. */
 static void list_top_k(list *l, const float *scores, int32_t n, int32_t k)
 {
-    float score;
-    int32_t kept = 0;
+    float score, *maxima = l->weight;
+    int32_t kept = 0, n_maxima = qw_scores_maxima(maxima, scores, n);
 
-    list_from_row(l, scores, n, floor_of_top_k(scores, n, k, l->weight));
+    list_from_row(l, scores, n, floor_of_top_k(maxima, n_maxima, k), maxima);
     if (k >= l->n) return;
     score = kth_largest(l->score, l->n, k);
     for (int32_t i = 0; i < l->n; i++) {
@@ -235,12 +235,13 @@ static void list_top_k(list *l, const float *scores, int32_t n, int32_t k)
  * stay below the limit of top_p go without a look at their order, and count in the sum only. */
 static void list_by_weight(list *l, const float *scores, int32_t n, const qw_settings *s)
 {
-    float max = qw_scores_max(scores, n), floor;
+    float max = qw_scores_max(scores, n), floor, *maxima = l->weight;
     double sum = s->top_p < 1 ? qw_scores_sum_exp(scores, n, max) : 0;
     double light = s->top_p < 1 ? (1 - s->top_p) * sum / n : s->min_p;
 
     floor = light > 0 ? max + (float)qw_log(0.99 * light) : -FLT_MAX;
-    list_from_row(l, scores, n, floor >= -FLT_MAX ? floor : -FLT_MAX);
+    qw_scores_maxima(maxima, scores, n);
+    list_from_row(l, scores, n, floor >= -FLT_MAX ? floor : -FLT_MAX, maxima);
     weigh(l);
     l->base = sum > l->sum ? sum - l->sum : 0;
     l->sum += l->base;

@@ -108,6 +108,29 @@ static void test_sums(void)
     CHECK_NEAR(qw_scores_sum_exp(scores, N, -INFINITY), 0, 0);
 }
 
+static void test_maxima(void)
+{
+    enum { N = 3 * QW_MAXIMA_BLOCK };
+    float scores[N], maxima[N / 32];
+    qw_rng rng;
+
+    qw_rng_seed(&rng, 5);
+    for (int32_t i = 0; i < N; i++)
+        scores[i] = i % 5 == 2 ? NAN : i % 128 % 4 == 1 ? -INFINITY : (float)qw_rng_uniform(&rng);
+    for (int32_t n = N - QW_MAXIMA_BLOCK - 1; n <= N; n += n < N - QW_MAXIMA_BLOCK + 1 ? 1 : 31) {
+        int32_t n_maxima = qw_scores_maxima(maxima, scores, n);
+
+        CHECK_EQ(n_maxima, n / QW_MAXIMA_BLOCK * 4);
+        for (int32_t m = 0; m < n_maxima; m++) {
+            float max = -INFINITY;
+
+            for (int32_t i = m % 4; i < QW_MAXIMA_BLOCK; i += 4)
+                max = scores[m / 4 * QW_MAXIMA_BLOCK + i] > max ? scores[m / 4 * QW_MAXIMA_BLOCK + i] : max;
+            CHECK_NEAR(maxima[m], max, 0);
+        }
+    }
+}
+
 static void test_greedy(void)
 {
     float scores[200];
@@ -336,6 +359,7 @@ int main(void)
     test_state();
     test_exp_weight();
     test_sums();
+    test_maxima();
     test_greedy();
     test_not_finite();
     test_extreme_numbers();
