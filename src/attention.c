@@ -11,7 +11,7 @@
 
 enum { TILE_TOKENS = 8, TILE_QUERIES = 64, PAGE = QW_KV_PAGE, VECTORS = PAGE / 4 };
 
-/* One query's running softmax. acc [head_dim] is the sum of exp(score - max) * value. */
+/* One query's running softmax. acc [head_dim] is the sum of 2^(score - max) * value. */
 typedef struct query {
     const float *q;
     float *acc, *out;
@@ -27,8 +27,8 @@ typedef struct tile {
 typedef struct page {
     const float *keys, *values; /* [head_dim][32], [32][head_dim] */
     int32_t head_dim;
-    float scale; /* 1 / sqrt(head_dim) */
-    qw_exp_constants exp;
+    float scale; /* 1 / sqrt(head_dim) / ln 2: the softmax is one of powers of 2 */
+    qw_exp2_constants exp2;
 } page;
 
 /* Keys first..end-1 of a page; `at` is the dimension from which values are added. */
@@ -78,13 +78,10 @@ QW_SIMD_INLINE void dot_keys(qw_v128 (*p)[VECTORS], const query *s, const page *
     for (int i = 0; i < Q * n; i++) p[i / n][from + i % n] = sum[i / n][i % n];
 }
 
-/* p = q . keys * scale; returns the largest. */
-static float scaled(qw_v128 *p, float scale)
+static float largest(const qw_v128 *p)
 {
-    qw_v128 max;
+    qw_v128 max = p[0];
 
-    for (int32_t j = 0; j < VECTORS; j++) p[j] = qw_f32x4_mul(p[j], qw_f32x4_splat(scale));
-    max = p[0];
     for (int32_t j = 1; j < VECTORS; j++) max = qw_f32x4_max(max, p[j]);
     return qw_f32x4_hmax(max);
 }
@@ -135,13 +132,13 @@ QW_SIMD_INLINE void add_values(const query *s, const float (*p)[PAGE], const pag
             for (int32_t j = seen.first; j < seen.end; j++) s[i].acc[k] += p[i][j] * at->values[j * d + k];
 }
 
-/* Scores to weights exp(score - max), with the query's sums brought to the new maximum. */
+/* Scores q . keys to weights 2^(score * scale - max), with the query's sums brought to the new maximum. */
 static void weigh(query *s, float *weights, const qw_v128 *p, float max, const page *at)
 {
-    qw_v128 sum = qw_f32x4_splat(0), most;
+    qw_v128 sum = qw_f32x4_splat(0), most, scale = qw_f32x4_splat(at->scale);
 
     if (max > s->max) {
-        float shrink = qw_f32x4_lane(qw_f32x4_exp_below(qw_f32x4_splat(s->max - max), &at->exp), 0);
+        float shrink = qw_f32x4_lane(qw_f32x4_exp2(qw_f32x4_splat(s->max - max), &at->exp2), 0);
         for (int32_t i = 0; i < at->head_dim; i++) s->acc[i] *= shrink;
         s->sum *= shrink;
         s->max = max;
@@ -149,7 +146,7 @@ static void weigh(query *s, float *weights, const qw_v128 *p, float max, const p
     most = qw_f32x4_splat(s->max);
     QW_NO_UNROLL
     for (int32_t j = 0; j < VECTORS; j++) {
-        qw_v128 w = qw_f32x4_exp_below(qw_f32x4_sub(p[j], most), &at->exp);
+        qw_v128 w = qw_f32x4_exp2(qw_f32x4_sub(qw_f32x4_mul(p[j], scale), most), &at->exp2);
         sum = qw_f32x4_add(sum, w);
         qw_store(weights + 4 * j, w);
     }
@@ -170,10 +167,10 @@ QW_SIMD_INLINE void visit_page(query *s, const page *at, span seen, int Q)
         dot_keys(p, s, at, 2, VECTORS / 2, VECTORS / 2);
     }
     for (int i = 0; i < Q; i++) {
-        float max = scaled(p[i], at->scale);
+        float max = largest(p[i]);
 
         if (seen.first > 0 || seen.end < PAGE) max = masked(p[i], seen.first, seen.end);
-        weigh(&s[i], weights[i], p[i], max, at);
+        weigh(&s[i], weights[i], p[i], max * at->scale, at);
     }
     add_values(s, (const float(*)[PAGE])weights, at, seen, Q);
 }
@@ -223,7 +220,7 @@ static void visit_tile(const qw_attention_call *c, const tile *t, float *scratch
     int32_t d = c->config->head_dim, kv_head = t->head / group_of(c->config), row = c->tokens.row[t->begin];
     float *k_block = scratch, *v_block = k_block + PAGE * d, *acc = v_block + PAGE * d;
     int32_t last = pos[t->end - 1] / PAGE;
-    page at = {.head_dim = d, .scale = 1.0f / sqrtf((float)d), .exp = qw_make_exp()};
+    page at = {.head_dim = d, .scale = 1.44269504f / sqrtf((float)d), .exp2 = qw_make_exp2()};
     query queries[TILE_QUERIES];
     span seen, next;
     int32_t n = start_queries(queries, c, t, acc);
