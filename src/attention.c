@@ -9,7 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILE_TOKENS = 8, TILE_QUERIES = 64, PAGE = QW_KV_PAGE, VECTORS = PAGE / 4 };
+enum {
+    TILE_TOKENS = 8,
+    TILE_QUERIES = 64,
+    PAGE = QW_KV_PAGE,
+    VECTORS = PAGE / 4,
+    BURST = 8 /* pages asked for at once */
+};
 
 /* One query's running softmax. acc [head_dim] is the sum of 2^(score - max) * value. */
 typedef struct query {
@@ -219,13 +225,15 @@ static void visit_tile(const qw_attention_call *c, const tile *t, float *scratch
     const int32_t *pos = c->tokens.pos;
     int32_t d = c->config->head_dim, kv_head = t->head / group_of(c->config), row = c->tokens.row[t->begin];
     float *k_block = scratch, *v_block = k_block + PAGE * d, *acc = v_block + PAGE * d;
-    int32_t last = pos[t->end - 1] / PAGE;
+    int32_t first = first_key(c, pos[t->begin]) / PAGE, last = pos[t->end - 1] / PAGE;
     page at = {.head_dim = d, .scale = 1.44269504f / sqrtf((float)d), .exp2 = qw_make_exp2()};
     query queries[TILE_QUERIES];
     span seen, next;
     int32_t n = start_queries(queries, c, t, acc);
 
-    for (int32_t index = first_key(c, pos[t->begin]) / PAGE; index <= last; index++) {
+    for (int32_t index = first; index <= last; index++) {
+        if ((index - first) % BURST == 0)
+            for (int32_t i = index; i <= last && i < index + BURST; i++) qw_kv_fetch(c->kv, c->layer, row, i, kv_head);
         at.keys = qw_kv_keys(c->kv, c->layer, row, index, kv_head, k_block);
         at.values = qw_kv_values(c->kv, c->layer, row, index, kv_head, v_block);
         for (int32_t i = 0; i < n; i++) {

@@ -6,8 +6,6 @@
 #include "alloc.h"
 #include "ops.h"
 
-#include <string.h>
-
 static int32_t pages_for(int32_t tokens)
 {
     return (tokens + QW_KV_PAGE - 1) / QW_KV_PAGE;
@@ -157,11 +155,9 @@ static int32_t take_page(qw_kv *kv)
 /* The row's own copy of its page i, which others hold too; it keeps `fill` tokens. */
 static void own_page(qw_kv *kv, qw_kv_row *r, int32_t i, int32_t fill)
 {
-    size_t bytes = kv->block_bytes * 2 * (size_t)kv->n_kv_head;
     int32_t from = r->pages[i], to = take_page(kv);
 
-    for (int32_t l = 0; l < kv->n_layer; l++)
-        memcpy(kv->layer[l] + (size_t)to * bytes, kv->layer[l] + (size_t)from * bytes, bytes);
+    qw_kv_copy_page(kv, to, from);
     kv->fill[to] = fill;
     kv->used += fill;
     kv->ref[from]--;

@@ -35,7 +35,7 @@ typedef struct qw_kv {
     int32_t *ref, *fill; /* [n_pages] rows that hold the page; tokens in it */
     qw_kv_row *row;      /* [max_rows] */
     size_t block_bytes;  /* keys or values of one page and head */
-    uint8_t **layer;     /* [n_layer] -> [n_pages][n_kv_head][keys, values][block_bytes] */
+    uint8_t **layer;     /* [n_layer] -> [n_kv_head][n_pages][keys, values][block_bytes], as a thread reads them */
     /* [n_layer] -> [n_kv_head][head_dim], borrowed; NULL where there is none. Set before keys are put. */
     const float **key_bias;
     float *turn_page; /* q8_0: [pages of a row][head_dim / 2][cos, sin] of the page's first position */
@@ -72,5 +72,11 @@ void qw_kv_put(qw_kv *kv, int32_t layer, int32_t row, int32_t pos, const float *
  * float32, else widened into block. Slots not yet written hold anything. */
 const float *qw_kv_keys(const qw_kv *kv, int32_t layer, int32_t row, int32_t page, int32_t head, float *block);
 const float *qw_kv_values(const qw_kv *kv, int32_t layer, int32_t row, int32_t page, int32_t head, float *block);
+
+/* Asks for a page's keys and values of one head before they are needed (see qw_fetch). */
+void qw_kv_fetch(const qw_kv *kv, int32_t layer, int32_t row, int32_t page, int32_t head);
+
+/* Copies what a page holds, in all layers. */
+void qw_kv_copy_page(qw_kv *kv, int32_t to, int32_t from);
 
 #endif

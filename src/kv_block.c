@@ -6,12 +6,20 @@
 #include "simd.h"
 
 #include <math.h>
+#include <string.h>
 
 static uint8_t *block_at(const qw_kv *kv, int32_t layer, int32_t page, int32_t head, int32_t which)
 {
-    size_t block = ((size_t)page * (size_t)kv->n_kv_head + (size_t)head) * 2 + (size_t)which;
+    size_t block = ((size_t)head * (size_t)kv->n_pages + (size_t)page) * 2 + (size_t)which;
 
     return kv->layer[layer] + block * kv->block_bytes;
+}
+
+void qw_kv_copy_page(qw_kv *kv, int32_t to, int32_t from)
+{
+    for (int32_t l = 0; l < kv->n_layer; l++)
+        for (int32_t h = 0; h < kv->n_kv_head; h++)
+            memcpy(block_at(kv, l, to, h, 0), block_at(kv, l, from, h, 0), 2 * kv->block_bytes);
 }
 
 /* Scale of a group (or what is left of it at the head's end), amax / 127 in float16, and the inverse of that. */
@@ -202,7 +210,6 @@ static const float *widen_q8(const qw_kv *kv, const uint8_t *stored, float *bloc
 static const float *widen(const qw_kv *kv, const uint8_t *stored, float *block, bool keys)
 {
     if (kv->type == QW_KV_F32) return (const float *)(const void *)stored;
-    if (keys) qw_fetch(stored, 2 * kv->block_bytes); /* the values stand behind */
     if (kv->type == QW_KV_F16) return widen_f16(stored, block, QW_KV_PAGE * kv->head_dim);
     return widen_q8(kv, stored, block, keys);
 }
@@ -219,4 +226,9 @@ const float *qw_kv_keys(const qw_kv *kv, int32_t layer, int32_t row, int32_t pag
 const float *qw_kv_values(const qw_kv *kv, int32_t layer, int32_t row, int32_t page, int32_t head, float *block)
 {
     return widen(kv, block_at(kv, layer, kv->row[row].pages[page], head, 1), block, false);
+}
+
+void qw_kv_fetch(const qw_kv *kv, int32_t layer, int32_t row, int32_t page, int32_t head)
+{
+    qw_fetch(block_at(kv, layer, kv->row[row].pages[page], head, 0), 2 * kv->block_bytes);
 }
