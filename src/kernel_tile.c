@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Two panels times tiles of tokens: some hundred columns of the panels are unpacked into a buffer that stays in the
  * L1 cache and meets all tokens there. From then on a block is a run of equal steps: a few columns of 8 rows times T
- * tokens, into T times 2 vectors of sums. The steps stay a loop: unrolled, compilers compute sum after sum and spill
- * what these share.
+ * tokens, into T times 2 vectors of sums. The steps stay a loop, and a short one: unrolled, compilers compute sum after
+ * sum and spill what these share, and V8 unrolls only short loops, where it keeps the addresses that it cannot fold into
+ * loads that repeat a lane.
  *
  * Sums are int32. DOT16 makes int16 of two products a step, which hold 8 steps of codes below 16; of larger codes it
  * adds two steps in int16, the rest in int32. */
@@ -16,6 +17,7 @@ typedef struct plan {
     recipe c;
     int tokens;
     int steps;  /* of a block, or of half of one where that has a scale */
+    int round;  /* steps at a time: 1 or 2 */
     bool int16; /* DOT16 of codes below 16 */
 } plan;
 
@@ -25,6 +27,7 @@ QW_SIMD_INLINE plan make_plan(recipe c, int tokens)
 
     p.steps = (c.kernel == QW_KERNEL_BASE ? 16 : 8) / (c.t.halves ? 2 : 1);
     p.int16 = c.kernel == QW_KERNEL_DOT16 && c.t.bits == 4;
+    p.round = c.kernel == QW_KERNEL_BASE && !c.t.halves ? 1 : 2;
     return p;
 }
 
@@ -97,8 +100,8 @@ QW_SIMD_INLINE const uint8_t *operand_of(plan p, const tokens *x, int t)
     return p.c.kernel == QW_KERNEL_BASE ? x->wide + t * QW_ACT_WIDE : (const uint8_t *)x->act[t].q;
 }
 
-/* sum + two steps of a panel. */
-QW_SIMD_INLINE qw_v128 two_steps(plan p, qw_v128 sum, const qw_v128 w[2], const qw_v128 x[2])
+/* sum + a round of steps of a panel. */
+QW_SIMD_INLINE qw_v128 add_round(plan p, qw_v128 sum, const qw_v128 w[2], const qw_v128 x[2])
 {
 #if QW_RELAXED
     if (p.c.kernel == QW_KERNEL_DOT32)
@@ -109,30 +112,33 @@ QW_SIMD_INLINE qw_v128 two_steps(plan p, qw_v128 sum, const qw_v128 w[2], const 
         return qw_i32x4_add(sum, qw_i32x4_pair_sums(qw_i16x8_add(first, second)));
     }
 #endif
-    (void)p;
-    return qw_i32x4_add(qw_i32x4_add(sum, qw_i32x4_dot(w[0], x[0])), qw_i32x4_dot(w[1], x[1]));
+    QW_UNROLL
+    for (int j = 0; j < p.round; j++) sum = qw_i32x4_add(sum, qw_i32x4_dot(w[j], x[j]));
+    return sum;
 }
 
-/* sums += steps i and i + 1 of all tokens. */
+/* sums += the round from step i on of all tokens. */
 QW_SIMD_INLINE void add_steps(sums *s, plan p, qw_v128 w[PANELS][2], const tokens *x, int i)
 {
     QW_UNROLL
     for (int t = 0; t < p.tokens; t++) {
         const uint8_t *q = operand_of(p, x, t) + 4 * i;
-        qw_v128 at[2] = {qw_load32_splat(q), qw_load32_splat(q + 4)};
+        qw_v128 at[2];
         QW_UNROLL
-        for (int r = 0; r < PANELS; r++) s->v[t][r] = two_steps(p, s->v[t][r], w[r], at);
+        for (int j = 0; j < p.round; j++) at[j] = qw_load32_splat(q + 4 * j);
+        QW_UNROLL
+        for (int r = 0; r < PANELS; r++) s->v[t][r] = add_round(p, s->v[t][r], w[r], at);
     }
 }
 
-/* p.steps steps from `from` on, two at a time. */
+/* p.steps steps from `from` on. */
 QW_SIMD_INLINE void run_unpacked(sums *s, plan p, const int16_t *codes, const tokens *x, int from)
 {
     QW_NO_UNROLL
-    for (int i = from; i < from + p.steps; i += 2) {
+    for (int i = from; i < from + p.steps; i += p.round) {
         qw_v128 w[PANELS][2];
         QW_UNROLL
-        for (int j = 0; j < 2; j++) QW_UNROLL
+        for (int j = 0; j < p.round; j++) QW_UNROLL
         for (int r = 0; r < PANELS; r++) w[r][j] = qw_load(codes + ((i + j) * PANELS + r) * 8);
         add_steps(s, p, w, x, i);
     }
