@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { EDGE_TOKENS = 16 };
+enum { EDGE_TOKENS = 16, BURST = 1 << 16 /* bytes of panels that are asked for at once: part of a small L2 cache */ };
 
 bool qw_layout_is_integer(qw_layout layout)
 {
@@ -51,7 +51,6 @@ static void add_bias(float *y, size_t stride, const float *bias, int32_t rows, i
 typedef struct work {
     const qw_kernels *k;
     const uint8_t *panels[QW_TILE_PANELS];
-    size_t block_bytes; /* of a panel of an integer layout */
 } work;
 
 static qw_tile_tokens further(qw_tile_tokens to, int32_t tokens)
@@ -70,8 +69,6 @@ static void run_tiles(const work *w, qw_tile_tokens to, int32_t n)
     for (int32_t t = 0; t < n; t++) memset(further(to, t).acc, 0, QW_TILE_ROWS * sizeof(float));
     for (int32_t first = 0; first < blocks; first += QW_TILE_BLOCKS) {
         int32_t count = blocks - first < QW_TILE_BLOCKS ? blocks - first : QW_TILE_BLOCKS;
-        for (int32_t i = 0; i < QW_TILE_PANELS; i++)
-            qw_fetch(w->panels[i] + (size_t)first * w->block_bytes, (size_t)count * w->block_bytes);
         for (int32_t i = 0; i < QW_TILE_PANELS; i++) w->k->unpack(&tile, i, w->panels[i], first, count);
         for (int32_t t = 0; t < n; t += 4) {
             qw_tile_tokens at = further(to, t);
@@ -124,16 +121,30 @@ static void run_pair(const part *p, const qw_acts *a, int32_t index)
     int32_t row = index * QW_TILE_ROWS, rows = m->rows - row < QW_TILE_ROWS ? m->rows - row : QW_TILE_ROWS;
     /* To unpack does not pay for two tokens. */
     int32_t even = p->kernels.unpack && a->n == 2 ? 0 : a->n / 2 * 2;
-    int32_t blocks = (m->cols + QW_BLOCK - 1) / QW_BLOCK;
     const uint8_t *first = m->data + (size_t)index * QW_TILE_PANELS * p->panel_bytes;
-    work w = {
-        &p->kernels, {first, rows > QW_PANEL_ROWS ? first + p->panel_bytes : first}, p->panel_bytes / (size_t)blocks};
+    work w = {&p->kernels, {first, rows > QW_PANEL_ROWS ? first + p->panel_bytes : first}};
     qw_tile_tokens to = {p->product.y + row, (size_t)m->rows, a, 0};
 
     if (even && rows == QW_TILE_ROWS) run_even(&w, to, even);
     if (even && rows < QW_TILE_ROWS) run_edge(&w, to, even, rows);
     for (int32_t t = even; t < a->n; t++) run_one(&w, further(to, t), rows);
     if (p->product.bias) add_bias(to.acc, to.stride, p->product.bias + row, rows, a->n);
+}
+
+/* Pairs from..to-1. What tiles of tokens are computed with is not read fast enough on the way: see qw_fetch. */
+static void run_pairs_of(const part *p, const qw_acts *a, int32_t from, int32_t to)
+{
+    const qw_mat *m = p->product.w;
+    size_t pair = p->panel_bytes * QW_TILE_PANELS, total = qw_mat_bytes(m->layout, m->rows, m->cols);
+    int32_t burst = pair < BURST ? (int32_t)(BURST / pair) : 1;
+
+    for (int32_t i = from; i < to; i++) {
+        if (p->kernels.unpack && a->n > 2 && (i - from) % burst == 0) {
+            size_t at = (size_t)i * pair, bytes = (size_t)(to - i < burst ? to - i : burst) * pair;
+            qw_fetch(m->data + at, bytes < total - at ? bytes : total - at);
+        }
+        run_pair(p, a, i);
+    }
 }
 
 static void run_items(void *arg, int32_t first, int32_t last, int32_t thread)
@@ -145,7 +156,7 @@ static void run_items(void *arg, int32_t first, int32_t last, int32_t thread)
         const part *p = &r->parts[i];
         int32_t from = first > p->first ? first : p->first;
         int32_t to = last < p->first + p->items ? last : p->first + p->items;
-        for (int32_t item = from; item < to; item++) run_pair(p, r->a, item - p->first);
+        if (from < to) run_pairs_of(p, r->a, from - p->first, to - p->first);
     }
 }
 
