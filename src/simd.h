@@ -32,6 +32,7 @@
 #ifndef QW_SIMD_H
 #define QW_SIMD_H
 
+#include <math.h>
 #include <stddef.h>
 
 #ifdef __wasm_simd128__
@@ -92,13 +93,12 @@ QW_SIMD_INLINE qw_v128 qw_f32x4_sum4(qw_v128 a, qw_v128 b, qw_v128 c, qw_v128 d)
     return qw_f32x4_add(qw_i32x4_even(ab, cd), qw_i32x4_odd(ab, cd));
 }
 
-/* The largest lane by qw_f32x4_max; a NaN in lane 0 stays, others are passed over. */
+/* The largest lane; a NaN counts as -inf. */
 QW_SIMD_INLINE float qw_f32x4_hmax(qw_v128 v)
 {
-    float best = qw_f32x4_lane(v, 0);
-    best = best < qw_f32x4_lane(v, 1) ? qw_f32x4_lane(v, 1) : best;
-    best = best < qw_f32x4_lane(v, 2) ? qw_f32x4_lane(v, 2) : best;
-    return best < qw_f32x4_lane(v, 3) ? qw_f32x4_lane(v, 3) : best;
+    v = qw_f32x4_max(qw_f32x4_splat(-INFINITY), v);
+    v = qw_f32x4_max(qw_i32x4_even(v, v), qw_i32x4_odd(v, v));
+    return qw_f32x4_lane(qw_f32x4_max(qw_i32x4_even(v, v), qw_i32x4_odd(v, v)), 0);
 }
 
 /* The nearest even integer of |x| <= 2^22 as int32: in x + 1.5 * 2^23 it stands in the mantissa's low bits. */

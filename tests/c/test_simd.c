@@ -276,6 +276,13 @@ static void test_sums_have_the_fixed_order(void)
         best = fmaxf(fmaxf(v[0].f[0], v[0].f[1]), fmaxf(v[0].f[2], v[0].f[3]));
         wrong += !same(qw_f32x4_hmax(qw_load(&v[0])), best);
     }
+    for (int nans = 0; nans < 16; nans++) {
+        lanes v;
+        float best = -INFINITY;
+        for (int i = 0; i < 4; i++) v.f[i] = nans >> i & 1 ? NAN : (float)(i * 3 % 4) - 2;
+        for (int i = 0; i < 4; i++) best = v.f[i] > best ? v.f[i] : best;
+        wrong += !same(qw_f32x4_hmax(qw_load(&v)), best);
+    }
     CHECK_EQ(wrong, 0);
 }
 
