@@ -138,8 +138,9 @@ QW_SIMD_INLINE void add_values(const query *s, const float (*p)[PAGE], const pag
             for (int32_t j = seen.first; j < seen.end; j++) s[i].acc[k] += p[i][j] * at->values[j * d + k];
 }
 
-/* Scores q . keys to weights 2^(score * scale - max), with the query's sums brought to the new maximum. */
-static void weigh(query *s, float *weights, const qw_v128 *p, float max, const page *at)
+/* Scores q . keys to weights 2^(score * scale - max), with the query's sums brought to the new maximum. Not inlined: it is
+ * unrolled, so that the powers overlap, and needed three times. */
+__attribute__((noinline)) static void weigh(query *s, float *weights, const qw_v128 *p, float max, const page *at)
 {
     qw_v128 sum = qw_f32x4_splat(0), most, scale = qw_f32x4_splat(at->scale);
 
@@ -150,7 +151,7 @@ static void weigh(query *s, float *weights, const qw_v128 *p, float max, const p
         s->max = max;
     }
     most = qw_f32x4_splat(s->max);
-    QW_NO_UNROLL
+    QW_UNROLL
     for (int32_t j = 0; j < VECTORS; j++) {
         qw_v128 w = qw_f32x4_exp2(qw_f32x4_sub(qw_f32x4_mul(p[j], scale), most), &at->exp2);
         sum = qw_f32x4_add(sum, w);

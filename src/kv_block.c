@@ -146,17 +146,20 @@ void qw_kv_put(qw_kv *kv, int32_t layer, int32_t row, int32_t pos, const float *
     }
 }
 
-/* n is a multiple of 32. Finite float16 only (see overflow): sign and magnitude in float32's fields are the number times 2^-112. */
+/* n is a multiple of 32. Finite float16 only (see overflow): sign and magnitude in float32's fields are the number times 2^-112;
+ * they are made in halves of 16 bits. */
 static const float *widen_f16(const uint8_t *stored, float *block, int32_t n)
 {
-    qw_v128 fields = qw_opaque(qw_i32x4_splat((int32_t)0x8fffffffu));
+    qw_v128 fields = qw_opaque(qw_i16x8_splat((int16_t)0x8fff));
     qw_v128 power = qw_opaque(qw_i32x4_splat(0x77800000)); /* 2^112 */
 
     for (int32_t i = 0; i < n; i += 32, stored += 64) {
         QW_UNROLL
-        for (int32_t j = 0; j < 32; j += 4) {
-            qw_v128 half = qw_load_i16x4(stored + 2 * j);
-            qw_store(block + i + j, qw_f32x4_mul(qw_and(qw_i32x4_shl(half, 13), fields), power));
+        for (int32_t j = 0; j < 32; j += 8) {
+            qw_v128 half = qw_load(stored + 2 * j), low = qw_i16x8_shl(half, 13);
+            qw_v128 high = qw_and(qw_i16x8_shr(half, 3), fields);
+            qw_store(block + i + j, qw_f32x4_mul(qw_i16x8_zip_low(low, high), power));
+            qw_store(block + i + j + 4, qw_f32x4_mul(qw_i16x8_zip_high(low, high), power));
         }
     }
     return block;

@@ -21,7 +21,7 @@
  *   qw_i32x4_pair_sums(a)          int16: a[2i] + a[2i+1]
  *   qw_i16x8_narrow, qw_i8x16_narrow(a, b)   saturating, a's lanes first
  *   qw_i32x4_even, odd(a, b)       lanes 0, 2 (1, 3) of a, then of b
- *   qw_i32x4_zip_low, high(a, b)   a0 b0 a1 b1, a2 b2 a3 b3
+ *   qw_i32x4_zip_low, high(a, b)   a0 b0 a1 b1, a2 b2 a3 b3; qw_i16x8_zip_* alike
  *   qw_i64x2_low, high(a, b)       the low (high) halves of a and b
  *   qw_f32x4_lane, qw_i32x4_lane(v, i), qw_f32x4_dup(v, i)   i is a constant
  *

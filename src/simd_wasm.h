@@ -189,6 +189,16 @@ QW_SIMD_INLINE qw_v128 qw_i32x4_zip_high(qw_v128 a, qw_v128 b)
     return wasm_i32x4_shuffle(a, b, 2, 6, 3, 7);
 }
 
+QW_SIMD_INLINE qw_v128 qw_i16x8_zip_low(qw_v128 a, qw_v128 b)
+{
+    return wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+
+QW_SIMD_INLINE qw_v128 qw_i16x8_zip_high(qw_v128 a, qw_v128 b)
+{
+    return wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+
 QW_SIMD_INLINE qw_v128 qw_i64x2_low(qw_v128 a, qw_v128 b)
 {
     return wasm_i64x2_shuffle(a, b, 0, 2);

@@ -225,6 +225,10 @@ static void test_narrowing_and_shuffles(void)
         EACH(4, r.u[i] == (i % 2 ? b.u[i / 2] : a.u[i / 2]));
         r = out(qw_i32x4_zip_high(x, y));
         EACH(4, r.u[i] == (i % 2 ? b.u[2 + i / 2] : a.u[2 + i / 2]));
+        r = out(qw_i16x8_zip_low(x, y));
+        EACH(8, r.s[i] == (i % 2 ? b.s[i / 2] : a.s[i / 2]));
+        r = out(qw_i16x8_zip_high(x, y));
+        EACH(8, r.s[i] == (i % 2 ? b.s[4 + i / 2] : a.s[4 + i / 2]));
         r = out(qw_i64x2_low(x, y));
         EACH(4, r.u[i] == (i < 2 ? a.u[i] : b.u[i - 2]));
         r = out(qw_i64x2_high(x, y));
