@@ -9,15 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    TILE_TOKENS = 8,
-    TILE_QUERIES = 64,
-    PAGE = QW_KV_PAGE,
-    VECTORS = PAGE / 4,
-    BURST = 8 /* pages asked for at once */
-};
+enum { TILE_TOKENS = 8, TILE_QUERIES = 64, PAGE = QW_KV_PAGE, VECTORS = PAGE / 4 };
 
-/* One query's running softmax. acc [head_dim] is the sum of 2^(score - max) * value. */
+/* One query's running softmax over scores q . key * scale. acc [head_dim] is the sum of 2^(score - max) * value. */
 typedef struct query {
     const float *q;
     float *acc, *out;
@@ -138,8 +132,8 @@ QW_SIMD_INLINE void add_values(const query *s, const float (*p)[PAGE], const pag
             for (int32_t j = seen.first; j < seen.end; j++) s[i].acc[k] += p[i][j] * at->values[j * d + k];
 }
 
-/* Scores q . keys to weights 2^(score * scale - max), with the query's sums brought to the new maximum. Not inlined: it is
- * unrolled, so that the powers overlap, and needed three times. */
+/* p = q . keys to weights 2^(p * scale - max), with the query's sums brought to the new maximum. Unrolled, so that the powers
+ * overlap; not inlined, for it would stand three times in visit_one and visit_two. */
 __attribute__((noinline)) static void weigh(query *s, float *weights, const qw_v128 *p, float max, const page *at)
 {
     qw_v128 sum = qw_f32x4_splat(0), most, scale = qw_f32x4_splat(at->scale);
@@ -221,6 +215,14 @@ static int32_t start_queries(query *queries, const qw_attention_call *c, const t
     return n;
 }
 
+/* Pages whose keys and values are asked for at once. */
+static int32_t pages_at_once(const qw_kv *kv)
+{
+    size_t page_bytes = 2 * kv->block_bytes;
+
+    return page_bytes < QW_FETCH_BYTES ? (int32_t)(QW_FETCH_BYTES / page_bytes) : 1;
+}
+
 static void visit_tile(const qw_attention_call *c, const tile *t, float *scratch)
 {
     const int32_t *pos = c->tokens.pos;
@@ -230,11 +232,11 @@ static void visit_tile(const qw_attention_call *c, const tile *t, float *scratch
     page at = {.head_dim = d, .scale = 1.44269504f / sqrtf((float)d), .exp2 = qw_make_exp2()};
     query queries[TILE_QUERIES];
     span seen, next;
-    int32_t n = start_queries(queries, c, t, acc);
+    int32_t n = start_queries(queries, c, t, acc), burst = pages_at_once(c->kv);
 
     for (int32_t index = first; index <= last; index++) {
-        if ((index - first) % BURST == 0)
-            for (int32_t i = index; i <= last && i < index + BURST; i++) qw_kv_fetch(c->kv, c->layer, row, i, kv_head);
+        if ((index - first) % burst == 0)
+            for (int32_t i = index; i <= last && i < index + burst; i++) qw_kv_fetch(c->kv, c->layer, row, i, kv_head);
         at.keys = qw_kv_keys(c->kv, c->layer, row, index, kv_head, k_block);
         at.values = qw_kv_values(c->kv, c->layer, row, index, kv_head, v_block);
         for (int32_t i = 0; i < n; i++) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Two panels times tiles of tokens: some hundred columns of the panels are unpacked into a buffer that stays in the
  * L1 cache and meets all tokens there. From then on a block is a run of equal steps: a few columns of 8 rows times T
- * tokens, into T times 2 vectors of sums. The steps stay a loop, and a short one: unrolled, compilers compute sum after
- * sum and spill what these share, and V8 unrolls only short loops, where it keeps the addresses that it cannot fold into
- * loads that repeat a lane.
+ * tokens, into T times 2 vectors of sums. The steps stay a loop: unrolled, compilers compute sum after sum and spill
+ * what these share.
  *
  * Sums are int32. DOT16 makes int16 of two products a step, which hold 8 steps of codes below 16; of larger codes it
  * adds two steps in int16, the rest in int32. */
@@ -17,7 +16,7 @@ typedef struct plan {
     recipe c;
     int tokens;
     int steps;  /* of a block, or of half of one where that has a scale */
-    int round;  /* steps at a time: 1 or 2 */
+    int round;  /* steps at a time: 2; 1 where V8 then unrolls the loop itself, and better (BASE without halves) */
     bool int16; /* DOT16 of codes below 16 */
 } plan;
 

@@ -147,7 +147,7 @@ void qw_kv_put(qw_kv *kv, int32_t layer, int32_t row, int32_t pos, const float *
 }
 
 /* n is a multiple of 32. Finite float16 only (see overflow): sign and magnitude in float32's fields are the number times 2^-112;
- * they are made in halves of 16 bits. */
+ * their low and high 16 bits are made apart, of eight numbers at a time. */
 static const float *widen_f16(const uint8_t *stored, float *block, int32_t n)
 {
     qw_v128 fields = qw_opaque(qw_i16x8_splat((int16_t)0x8fff));

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { EDGE_TOKENS = 16, BURST = 1 << 16 /* bytes of panels that are asked for at once: part of a small L2 cache */ };
+enum { EDGE_TOKENS = 16 };
 
 bool qw_layout_is_integer(qw_layout layout)
 {
@@ -114,13 +114,18 @@ static void run_one(const work *w, qw_tile_tokens to, int32_t rows)
     }
 }
 
+/* To unpack does not pay for two tokens. */
+static bool unpacks(const part *p, const qw_acts *a)
+{
+    return p->kernels.unpack && a->n > 2;
+}
+
 /* Two panels times all tokens. The second one of the last pair may not exist. */
 static void run_pair(const part *p, const qw_acts *a, int32_t index)
 {
     const qw_mat *m = p->product.w;
     int32_t row = index * QW_TILE_ROWS, rows = m->rows - row < QW_TILE_ROWS ? m->rows - row : QW_TILE_ROWS;
-    /* To unpack does not pay for two tokens. */
-    int32_t even = p->kernels.unpack && a->n == 2 ? 0 : a->n / 2 * 2;
+    int32_t even = !p->kernels.unpack || unpacks(p, a) ? a->n / 2 * 2 : 0;
     const uint8_t *first = m->data + (size_t)index * QW_TILE_PANELS * p->panel_bytes;
     work w = {&p->kernels, {first, rows > QW_PANEL_ROWS ? first + p->panel_bytes : first}};
     qw_tile_tokens to = {p->product.y + row, (size_t)m->rows, a, 0};
@@ -131,15 +136,16 @@ static void run_pair(const part *p, const qw_acts *a, int32_t index)
     if (p->product.bias) add_bias(to.acc, to.stride, p->product.bias + row, rows, a->n);
 }
 
-/* Pairs from..to-1. What tiles of tokens are computed with is not read fast enough on the way: see qw_fetch. */
-static void run_pairs_of(const part *p, const qw_acts *a, int32_t from, int32_t to)
+/* Pairs from..to-1. What is unpacked is asked for first, as many pairs at once as fit, for the hardware does not follow reading
+ * that computing interrupts; single tokens read in a stream that it follows. */
+static void run_range(const part *p, const qw_acts *a, int32_t from, int32_t to)
 {
     const qw_mat *m = p->product.w;
     size_t pair = p->panel_bytes * QW_TILE_PANELS, total = qw_mat_bytes(m->layout, m->rows, m->cols);
-    int32_t burst = pair < BURST ? (int32_t)(BURST / pair) : 1;
+    int32_t burst = pair < QW_FETCH_BYTES ? (int32_t)(QW_FETCH_BYTES / pair) : 1;
 
     for (int32_t i = from; i < to; i++) {
-        if (p->kernels.unpack && a->n > 2 && (i - from) % burst == 0) {
+        if (unpacks(p, a) && (i - from) % burst == 0) {
             size_t at = (size_t)i * pair, bytes = (size_t)(to - i < burst ? to - i : burst) * pair;
             qw_fetch(m->data + at, bytes < total - at ? bytes : total - at);
         }
@@ -156,7 +162,7 @@ static void run_items(void *arg, int32_t first, int32_t last, int32_t thread)
         const part *p = &r->parts[i];
         int32_t from = first > p->first ? first : p->first;
         int32_t to = last < p->first + p->items ? last : p->first + p->items;
-        if (from < to) run_pairs_of(p, r->a, from - p->first, to - p->first);
+        if (from < to) run_range(p, r->a, from - p->first, to - p->first);
     }
 }
 

@@ -4,8 +4,8 @@
  * operation here fuses, reassociates or approximates, so a kernel written on it gives equal results in every build;
  * only the sign and payload of a NaN are open.
  *
- *   qw_load, qw_store              16 bytes at any address; load32_splat and load64_splat repeat 4 or 8 bytes,
- *                                  load*_zero pad, load_i16x4 widens four int16 to int32
+ *   qw_load, qw_store              16 bytes at any address; load32_splat repeats 4 bytes, load64_zero
+ *                                  pads 8, load_i16x4 widens four int16 to int32
  *   qw_opaque                      the same value, hidden from the compiler: keeps a constant in a local instead of
  *                                  being rebuilt at each use
  *   qw_andnot(a, b)                a & ~b;  qw_select(mask, a, b): a's bits where mask is 1
@@ -13,9 +13,8 @@
  *   qw_f32x4_min(a, b)             b < a ? b : a,  qw_f32x4_max(a, b): a < b ? b : a. So a comparison with NaN keeps a:
  *                                  a running maximum max(best, x) passes over a NaN in x
  *   qw_f32x4_eq, lt, le, gt, ge    all ones or zero; false with NaN
- *   qw_f32x4_nearest               to the nearest even integer, -0 kept
  *   qw_i32x4_shr, qw_i16x8_shr     arithmetic; qw_u32x4_shr, qw_u16x8_shr: logical. Counts below the lane's width
- *   qw_i16x8_extend_low_i8x16      bytes 0..7 (high: 8..15) widened, _u8x16 without sign; qw_i32x4_extend_* alike
+ *   qw_i16x8_extend_low_i8x16      bytes 0..7 (high: 8..15) widened; qw_i32x4_extend_* alike, _u16x8 without sign
  *   qw_i16x8_add_sat               saturating; compilers leave chains of it in their order, which they do not with add
  *   qw_i32x4_dot(a, b)             int16: a[2i] b[2i] + a[2i+1] b[2i+1], exact unless all four are -32768
  *   qw_i32x4_pair_sums(a)          int16: a[2i] + a[2i+1]
@@ -23,7 +22,7 @@
  *   qw_i32x4_even, odd(a, b)       lanes 0, 2 (1, 3) of a, then of b
  *   qw_i32x4_zip_low, high(a, b)   a0 b0 a1 b1, a2 b2 a3 b3; qw_i16x8_zip_* alike
  *   qw_i64x2_low, high(a, b)       the low (high) halves of a and b
- *   qw_f32x4_lane, qw_i32x4_lane(v, i), qw_f32x4_dup(v, i)   i is a constant
+ *   qw_f32x4_lane, qw_i32x4_lane(v, i)   i is a constant
  *
  * Where QW_RELAXED is 1 also qw_i16x8_relaxed_dot(a, b) = int16 sums of two products of bytes, and
  * qw_i32x4_relaxed_dot_add(a, b, sum) = sum + sums of four products: a is signed, b must lie in 0..127. Then both are
@@ -49,6 +48,9 @@
 #define QW_UNROLL _Pragma("GCC unroll 16")
 #define QW_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
+
+/* How much qw_fetch is given at a time: part of a small L2 cache. */
+enum { QW_FETCH_BYTES = 1 << 16 };
 
 /* Asks for all cache lines at once of what is not in the cache and about to be computed with: between operations only a
  * few loads at a time are under way. Unrolled, since loads wait in the CPU among all other instructions. */
@@ -83,14 +85,6 @@ QW_SIMD_INLINE float qw_f32_from_bits(uint32_t bits)
 QW_SIMD_INLINE float qw_f32x4_sum(qw_v128 v)
 {
     return (qw_f32x4_lane(v, 0) + qw_f32x4_lane(v, 1)) + (qw_f32x4_lane(v, 2) + qw_f32x4_lane(v, 3));
-}
-
-/* The sums of four vectors, a's in lane 0: each added as qw_f32x4_sum does. */
-QW_SIMD_INLINE qw_v128 qw_f32x4_sum4(qw_v128 a, qw_v128 b, qw_v128 c, qw_v128 d)
-{
-    qw_v128 ab = qw_f32x4_add(qw_i32x4_even(a, b), qw_i32x4_odd(a, b));
-    qw_v128 cd = qw_f32x4_add(qw_i32x4_even(c, d), qw_i32x4_odd(c, d));
-    return qw_f32x4_add(qw_i32x4_even(ab, cd), qw_i32x4_odd(ab, cd));
 }
 
 /* The largest lane; a NaN counts as -inf. */
@@ -159,7 +153,8 @@ QW_SIMD_INLINE qw_v128 qw_f32x4_exp(qw_v128 x, const qw_exp_constants *k)
 }
 
 /* 2^x of four floats x <= 0: at most 2.2 ulp off from -126 up, 0 below; 2^0 = 1. n + r with n = nearest(x), r in +-0.5, and
- * 2^r = 1 + r q(r), q a minimax polynomial (relative error 9.2e-8). A NaN as operations make them stays one. */
+ * 2^r = 1 + r q(r), q a minimax polynomial (relative error 9.2e-8). A NaN stays one where its low 9
+ * bits are 0, as in those that operations make. */
 typedef struct qw_exp2_constants {
     qw_v128 magic, c[5], one, low;
 } qw_exp2_constants;
@@ -242,15 +237,6 @@ QW_SIMD_INLINE qw_v128 qw_u32x4_to_f16(qw_v128 x)
     half = qw_select(qw_i32x4_gt(qw_i32x4_splat(0x38800000), mag), small, half);
     half = qw_select(qw_i32x4_gt(mag, qw_i32x4_splat(0x7f800000)), qw_i32x4_splat(0x7e00), half);
     return qw_or(half, sign);
-}
-
-/* 8 bytes to p. */
-QW_SIMD_INLINE void qw_store_f16x4(void *p, qw_v128 x)
-{
-    qw_v128 half = qw_u32x4_to_f16(x);
-    /* Lanes above 0x7fff would saturate as signed: sign-extend them first. */
-    half = qw_i32x4_shr(qw_i32x4_shl(half, 16), 16);
-    qw_store64(p, qw_i16x8_narrow(half, half));
 }
 
 #endif

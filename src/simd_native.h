@@ -55,35 +55,11 @@ QW_SIMD_INLINE qw_v128 qw_load32_splat(const void *p)
     return (qw_v128){x, x, x, x};
 }
 
-QW_SIMD_INLINE qw_v128 qw_load64_splat(const void *p)
-{
-    int64_t x;
-    memcpy(&x, p, sizeof x);
-    return (qw_v128)(qw_vi64){x, x};
-}
-
-QW_SIMD_INLINE qw_v128 qw_load32_zero(const void *p)
-{
-    int32_t x;
-    memcpy(&x, p, sizeof x);
-    return (qw_v128){x, 0, 0, 0};
-}
-
 QW_SIMD_INLINE qw_v128 qw_load64_zero(const void *p)
 {
     int64_t x;
     memcpy(&x, p, sizeof x);
     return (qw_v128)(qw_vi64){x, 0};
-}
-
-QW_SIMD_INLINE void qw_store64(void *p, qw_v128 v)
-{
-    memcpy(p, &v, 8);
-}
-
-QW_SIMD_INLINE void qw_store32(void *p, qw_v128 v)
-{
-    memcpy(p, &v, 4);
 }
 
 QW_SIMD_INLINE qw_v128 qw_zero(void)
@@ -155,13 +131,6 @@ QW_SIMD_INLINE qw_v128 qw_f32x4_max(qw_v128 a, qw_v128 b)
     return qw_select(qw_f32x4_lt(a, b), b, a);
 }
 
-QW_SIMD_INLINE qw_v128 qw_f32x4_sqrt(qw_v128 a)
-{
-    qw_vf32 v = (qw_vf32)a;
-    for (int i = 0; i < 4; i++) v[i] = __builtin_sqrtf(v[i]);
-    return (qw_v128)v;
-}
-
 QW_SIMD_INLINE qw_v128 qw_f32x4_abs(qw_v128 a)
 {
     return a & 0x7fffffff;
@@ -170,16 +139,6 @@ QW_SIMD_INLINE qw_v128 qw_f32x4_abs(qw_v128 a)
 QW_SIMD_INLINE qw_v128 qw_f32x4_neg(qw_v128 a)
 {
     return a ^ INT32_MIN;
-}
-
-/* Adding and taking away 2^23 with the sign of x leaves the nearest even integer; larger numbers are integers
- * already. */
-QW_SIMD_INLINE qw_v128 qw_f32x4_nearest(qw_v128 a)
-{
-    qw_v128 sign = a & INT32_MIN;
-    qw_v128 big = qw_f32x4_splat(8388608.0f);
-    qw_v128 r = qw_f32x4_sub(qw_f32x4_add(a, big | sign), big | sign) | sign;
-    return qw_select(qw_f32x4_lt(qw_f32x4_abs(a), big), r, a);
 }
 
 QW_SIMD_INLINE qw_v128 qw_f32x4_convert_i32x4(qw_v128 a)
@@ -191,7 +150,6 @@ QW_SIMD_INLINE qw_v128 qw_f32x4_convert_i32x4(qw_v128 a)
 QW_SIMD_OP(qw_i32x4_add, qw_vu32, +)
 QW_SIMD_OP(qw_i32x4_sub, qw_vu32, -)
 QW_SIMD_OP(qw_i32x4_mul, qw_vu32, *)
-QW_SIMD_OP(qw_i32x4_eq, qw_v128, ==)
 QW_SIMD_OP(qw_i32x4_gt, qw_v128, >)
 QW_SIMD_SHIFT(qw_i32x4_shl, qw_vu32, <<)
 QW_SIMD_SHIFT(qw_i32x4_shr, qw_v128, >>)
@@ -208,13 +166,11 @@ QW_SIMD_INLINE qw_v128 qw_i32x4_max(qw_v128 a, qw_v128 b)
 }
 
 QW_SIMD_OP(qw_i16x8_add, qw_vu16, +)
-QW_SIMD_OP(qw_i16x8_sub, qw_vu16, -)
 QW_SIMD_OP(qw_i16x8_mul, qw_vu16, *)
 QW_SIMD_SHIFT(qw_i16x8_shl, qw_vu16, <<)
 QW_SIMD_SHIFT(qw_i16x8_shr, qw_vi16, >>)
 QW_SIMD_SHIFT(qw_u16x8_shr, qw_vu16, >>)
 QW_SIMD_OP(qw_i8x16_add, qw_vu8, +)
-QW_SIMD_OP(qw_i8x16_sub, qw_vu8, -)
 QW_SIMD_OP(qw_i8x16_eq, qw_vi8, ==)
 QW_SIMD_OP(qw_i8x16_gt, qw_vi8, >)
 
@@ -239,16 +195,6 @@ QW_SIMD_INLINE qw_v128 qw_i16x8_extend_high_i8x16(qw_v128 a)
     return qw_i16x8_shr(qw_i8x16_zip_high(a, a), 8);
 }
 
-QW_SIMD_INLINE qw_v128 qw_i16x8_extend_low_u8x16(qw_v128 a)
-{
-    return qw_i8x16_zip_low(a, qw_zero());
-}
-
-QW_SIMD_INLINE qw_v128 qw_i16x8_extend_high_u8x16(qw_v128 a)
-{
-    return qw_i8x16_zip_high(a, qw_zero());
-}
-
 QW_SIMD_INLINE qw_v128 qw_i32x4_extend_low_i16x8(qw_v128 a)
 {
     return qw_i32x4_shr(qw_i16x8_zip_low(a, a), 16);
@@ -267,11 +213,6 @@ QW_SIMD_INLINE qw_v128 qw_i32x4_extend_high_i16x8(qw_v128 a)
 QW_SIMD_INLINE qw_v128 qw_i32x4_extend_low_u16x8(qw_v128 a)
 {
     return qw_i16x8_zip_low(a, qw_zero());
-}
-
-QW_SIMD_INLINE qw_v128 qw_i32x4_extend_high_u16x8(qw_v128 a)
-{
-    return qw_i16x8_zip_high(a, qw_zero());
 }
 
 #ifdef __SSE2__
@@ -335,7 +276,6 @@ QW_SIMD_INLINE qw_v128 qw_i32x4_pair_sums(qw_v128 a)
 
 #define qw_f32x4_lane(v, i) (((qw_vf32)(v))[i])
 #define qw_i32x4_lane(v, i) ((v)[i])
-#define qw_f32x4_dup(v, i) __builtin_shufflevector(v, v, i, i, i, i)
 
 /* The relaxed kernels, for tests: QW_RELAXED_MODEL 1 reads the second operand as signed (ARM's sdot), 2 and 3 as
  * unsigned, 2 with the int16 sums of x86's pmaddubsw throughout, 3 with AVX-VNNI's int32 sums of four products. */

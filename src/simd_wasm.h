@@ -40,16 +40,6 @@ QW_SIMD_INLINE qw_v128 qw_load32_splat(const void *p)
     return wasm_v128_load32_splat(p);
 }
 
-QW_SIMD_INLINE qw_v128 qw_load64_splat(const void *p)
-{
-    return wasm_v128_load64_splat(p);
-}
-
-QW_SIMD_INLINE qw_v128 qw_load32_zero(const void *p)
-{
-    return wasm_v128_load32_zero(p);
-}
-
 QW_SIMD_INLINE qw_v128 qw_load_i16x4(const void *p)
 {
     return wasm_i32x4_load16x4(p);
@@ -58,16 +48,6 @@ QW_SIMD_INLINE qw_v128 qw_load_i16x4(const void *p)
 QW_SIMD_INLINE qw_v128 qw_load64_zero(const void *p)
 {
     return wasm_v128_load64_zero(p);
-}
-
-QW_SIMD_INLINE void qw_store64(void *p, qw_v128 v)
-{
-    wasm_v128_store64_lane(p, v, 0);
-}
-
-QW_SIMD_INLINE void qw_store32(void *p, qw_v128 v)
-{
-    wasm_v128_store32_lane(p, v, 0);
 }
 
 QW_SIMD_INLINE qw_v128 qw_zero(void)
@@ -127,25 +107,20 @@ QW_SIMD_2(qw_f32x4_lt, wasm_f32x4_lt)
 QW_SIMD_2(qw_f32x4_le, wasm_f32x4_le)
 QW_SIMD_2(qw_f32x4_gt, wasm_f32x4_gt)
 QW_SIMD_2(qw_f32x4_ge, wasm_f32x4_ge)
-QW_SIMD_1(qw_f32x4_sqrt, wasm_f32x4_sqrt)
 QW_SIMD_1(qw_f32x4_abs, wasm_f32x4_abs)
 QW_SIMD_1(qw_f32x4_neg, wasm_f32x4_neg)
-QW_SIMD_1(qw_f32x4_nearest, wasm_f32x4_nearest)
 QW_SIMD_1(qw_f32x4_convert_i32x4, wasm_f32x4_convert_i32x4)
 
 QW_SIMD_2(qw_i32x4_add, wasm_i32x4_add)
 QW_SIMD_2(qw_i32x4_sub, wasm_i32x4_sub)
 QW_SIMD_2(qw_i32x4_mul, wasm_i32x4_mul)
 QW_SIMD_2(qw_i32x4_min, wasm_i32x4_min)
-QW_SIMD_2(qw_i32x4_max, wasm_i32x4_max)
-QW_SIMD_2(qw_i32x4_eq, wasm_i32x4_eq)
 QW_SIMD_2(qw_i32x4_gt, wasm_i32x4_gt)
 QW_SIMD_SHIFT(qw_i32x4_shl, wasm_i32x4_shl)
 QW_SIMD_SHIFT(qw_i32x4_shr, wasm_i32x4_shr)
 QW_SIMD_SHIFT(qw_u32x4_shr, wasm_u32x4_shr)
 
 QW_SIMD_2(qw_i16x8_add, wasm_i16x8_add)
-QW_SIMD_2(qw_i16x8_sub, wasm_i16x8_sub)
 QW_SIMD_2(qw_i16x8_mul, wasm_i16x8_mul)
 QW_SIMD_2(qw_i16x8_add_sat, wasm_i16x8_add_sat)
 QW_SIMD_SHIFT(qw_i16x8_shl, wasm_i16x8_shl)
@@ -154,16 +129,12 @@ QW_SIMD_SHIFT(qw_u16x8_shr, wasm_u16x8_shr)
 QW_SIMD_2(qw_i8x16_add, wasm_i8x16_add)
 QW_SIMD_2(qw_i8x16_eq, wasm_i8x16_eq)
 QW_SIMD_2(qw_i8x16_gt, wasm_i8x16_gt)
-QW_SIMD_2(qw_i8x16_sub, wasm_i8x16_sub)
 
 QW_SIMD_1(qw_i16x8_extend_low_i8x16, wasm_i16x8_extend_low_i8x16)
 QW_SIMD_1(qw_i16x8_extend_high_i8x16, wasm_i16x8_extend_high_i8x16)
-QW_SIMD_1(qw_i16x8_extend_low_u8x16, wasm_u16x8_extend_low_u8x16)
-QW_SIMD_1(qw_i16x8_extend_high_u8x16, wasm_u16x8_extend_high_u8x16)
 QW_SIMD_1(qw_i32x4_extend_low_i16x8, wasm_i32x4_extend_low_i16x8)
 QW_SIMD_1(qw_i32x4_extend_high_i16x8, wasm_i32x4_extend_high_i16x8)
 QW_SIMD_1(qw_i32x4_extend_low_u16x8, wasm_u32x4_extend_low_u16x8)
-QW_SIMD_1(qw_i32x4_extend_high_u16x8, wasm_u32x4_extend_high_u16x8)
 QW_SIMD_1(qw_i32x4_pair_sums, wasm_i32x4_extadd_pairwise_i16x8)
 QW_SIMD_2(qw_i32x4_dot, wasm_i32x4_dot_i16x8)
 QW_SIMD_2(qw_i16x8_narrow, wasm_i16x8_narrow_i32x4)
@@ -211,7 +182,6 @@ QW_SIMD_INLINE qw_v128 qw_i64x2_high(qw_v128 a, qw_v128 b)
 
 #define qw_f32x4_lane(v, i) wasm_f32x4_extract_lane(v, i)
 #define qw_i32x4_lane(v, i) wasm_i32x4_extract_lane(v, i)
-#define qw_f32x4_dup(v, i) wasm_i32x4_shuffle(v, v, i, i, i, i)
 
 #ifdef __wasm_relaxed_simd__
 #define QW_RELAXED 1

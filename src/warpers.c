@@ -14,7 +14,7 @@
 typedef struct list {
     float *score;  /* [n]; the front of the row */
     int32_t *id;   /* [n], ascending */
-    float *weight; /* [n], e^(score - max), once weighed */
+    float *weight; /* [n], e^(score - max), once weighed; before, room for the row's maxima */
     int32_t n;
     float max;   /* the largest score, once weighed */
     double sum;  /* of the weights, and of base */

@@ -36,7 +36,8 @@ function keep(figures, name, value, isTime = false) {
 /** What is compared with decoding one row greedily: sampling, the first token, a batch, and a context of 4,000 tokens. */
 async function measureMore(engine, figures, rounds) {
   const sampling = { do_sample: true, top_k: 50, top_p: 0.9, seed: 1 };
-  const many = 6 * rounds; // sampling differs by a tenth of a millisecond
+  // Sampling differs by a tenth of a millisecond, and both sides of a ratio take as many turns.
+  const many = 6 * rounds;
   for (let round = 0; round < many; round++) {
     keep(figures, 'greedy', (await run(engine, text(16), 32)).decode);
     keep(figures, 'sampled', (await run(engine, text(16), 32, sampling)).decode);

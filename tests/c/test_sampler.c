@@ -111,14 +111,15 @@ static void test_sums(void)
 static void test_maxima(void)
 {
     enum { N = 3 * QW_MAXIMA_BLOCK };
+    static const int32_t lengths[] = {0, 127, 128, 255, 256, 257, 383, 384};
     float scores[N], maxima[N / 32];
     qw_rng rng;
 
     qw_rng_seed(&rng, 5);
     for (int32_t i = 0; i < N; i++)
         scores[i] = i % 5 == 2 ? NAN : i % 128 % 4 == 1 ? -INFINITY : (float)qw_rng_uniform(&rng);
-    for (int32_t n = N - QW_MAXIMA_BLOCK - 1; n <= N; n += n < N - QW_MAXIMA_BLOCK + 1 ? 1 : 31) {
-        int32_t n_maxima = qw_scores_maxima(maxima, scores, n);
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+        int32_t n = lengths[k], n_maxima = qw_scores_maxima(maxima, scores, n);
 
         CHECK_EQ(n_maxima, n / QW_MAXIMA_BLOCK * 4);
         for (int32_t m = 0; m < n_maxima; m++) {

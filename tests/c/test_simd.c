@@ -2,6 +2,7 @@
  * Every operation of simd.h against its meaning in plain C, lane by lane; and exp and the float16 conversions, which
  * are built on them. The same program runs natively and in each wasm build. */
 #include "check.h"
+#include "dtype.h"
 #include "simd.h"
 
 #include <math.h>
@@ -78,14 +79,10 @@ static void test_float_operations(void)
         EACH(4, same(r.f[i], b.f[i] < a.f[i] ? b.f[i] : a.f[i]));
         r = out(qw_f32x4_max(x, y));
         EACH(4, same(r.f[i], a.f[i] < b.f[i] ? b.f[i] : a.f[i]));
-        r = out(qw_f32x4_sqrt(x));
-        EACH(4, same(r.f[i], sqrtf(a.f[i])));
         r = out(qw_f32x4_abs(x));
         EACH(4, r.u[i] == (a.u[i] & 0x7fffffff));
         r = out(qw_f32x4_neg(x));
         EACH(4, r.u[i] == (a.u[i] ^ 0x80000000));
-        r = out(qw_f32x4_nearest(x));
-        EACH(4, same(r.f[i], rintf(a.f[i])));
         r = out(qw_f32x4_eq(x, y));
         EACH(4, r.i[i] == -(a.f[i] >= b.f[i] && a.f[i] <= b.f[i]));
         r = out(qw_f32x4_lt(x, y));
@@ -96,8 +93,6 @@ static void test_float_operations(void)
         EACH(4, r.i[i] == -(a.f[i] > b.f[i]));
         r = out(qw_f32x4_ge(x, y));
         EACH(4, r.i[i] == -(a.f[i] >= b.f[i]));
-        r = out(qw_f32x4_dup(x, 2));
-        EACH(4, r.u[i] == a.u[2]);
     }
     CHECK_EQ(wrong, 0);
 }
@@ -117,10 +112,6 @@ static void test_int32_operations(void)
         EACH(4, r.u[i] == a.u[i] * b.u[i]);
         r = out(qw_i32x4_min(x, y));
         EACH(4, r.i[i] == (a.i[i] < b.i[i] ? a.i[i] : b.i[i]));
-        r = out(qw_i32x4_max(x, y));
-        EACH(4, r.i[i] == (a.i[i] > b.i[i] ? a.i[i] : b.i[i]));
-        r = out(qw_i32x4_eq(x, qw_select(m, x, y)));
-        EACH(4, r.i[i] == -(((a.u[i] ^ b.u[i]) & ~c.u[i]) == 0));
         r = out(qw_i32x4_gt(x, y));
         EACH(4, r.i[i] == -(a.i[i] > b.i[i]));
         r = out(qw_i32x4_shl(x, n));
@@ -163,8 +154,6 @@ static void test_small_integer_operations(void)
         lanes a = out(x), b = out(y), r = out(qw_i16x8_add(x, y));
         unsigned n = next() % 16;
         EACH(8, r.us[i] == (uint16_t)(a.us[i] + b.us[i]));
-        r = out(qw_i16x8_sub(x, y));
-        EACH(8, r.us[i] == (uint16_t)(a.us[i] - b.us[i]));
         r = out(qw_i16x8_mul(x, y));
         EACH(8, r.us[i] == (uint16_t)((uint32_t)a.us[i] * b.us[i]));
         r = out(qw_i16x8_add_sat(x, y));
@@ -177,8 +166,6 @@ static void test_small_integer_operations(void)
         EACH(8, r.s[i] == a.s[i] >> n);
         r = out(qw_i8x16_add(x, y));
         EACH(16, r.ub[i] == (uint8_t)(a.ub[i] + b.ub[i]));
-        r = out(qw_i8x16_sub(x, y));
-        EACH(16, r.ub[i] == (uint8_t)(a.ub[i] - b.ub[i]));
         r = out(qw_i8x16_eq(qw_and(x, qw_i8x16_splat(3)), qw_and(y, qw_i8x16_splat(3))));
         EACH(16, r.b[i] == -((a.b[i] & 3) == (b.b[i] & 3)));
         r = out(qw_i8x16_gt(x, y));
@@ -187,18 +174,12 @@ static void test_small_integer_operations(void)
         EACH(8, r.s[i] == a.b[i]);
         r = out(qw_i16x8_extend_high_i8x16(x));
         EACH(8, r.s[i] == a.b[i + 8]);
-        r = out(qw_i16x8_extend_low_u8x16(x));
-        EACH(8, r.us[i] == a.ub[i]);
-        r = out(qw_i16x8_extend_high_u8x16(x));
-        EACH(8, r.us[i] == a.ub[i + 8]);
         r = out(qw_i32x4_extend_low_i16x8(x));
         EACH(4, r.i[i] == a.s[i]);
         r = out(qw_i32x4_extend_high_i16x8(x));
         EACH(4, r.i[i] == a.s[i + 4]);
         r = out(qw_i32x4_extend_low_u16x8(x));
         EACH(4, r.u[i] == a.us[i]);
-        r = out(qw_i32x4_extend_high_u16x8(x));
-        EACH(4, r.u[i] == a.us[i + 4]);
         r = out(qw_i32x4_dot(x, y));
         EACH(4, r.i[i] == a.s[2 * i] * b.s[2 * i] + a.s[2 * i + 1] * b.s[2 * i + 1]);
         r = out(qw_i32x4_pair_sums(x));
@@ -248,17 +229,9 @@ static void test_loads_and_stores_at_every_address(void)
         EACH(16, r.ub[i] == bytes[at + i]);
         r = out(qw_load32_splat(bytes + at));
         EACH(16, r.ub[i] == bytes[at + i % 4]);
-        r = out(qw_load64_splat(bytes + at));
-        EACH(16, r.ub[i] == bytes[at + i % 8]);
-        r = out(qw_load32_zero(bytes + at));
-        EACH(16, r.ub[i] == (i < 4 ? bytes[at + i] : 0));
         r = out(qw_load64_zero(bytes + at));
         EACH(16, r.ub[i] == (i < 8 ? bytes[at + i] : 0));
         memset(target, 0, sizeof target);
-        qw_store32(target + at, qw_load(bytes + at));
-        EACH(48, target[i] == (i >= at && i < at + 4 ? bytes[i] : 0));
-        qw_store64(target + at, qw_load(bytes + at));
-        EACH(48, target[i] == (i >= at && i < at + 8 ? bytes[i] : 0));
         qw_store(target + at, qw_load(bytes + at));
         EACH(48, target[i] == (i >= at && i < at + 16 ? bytes[i] : 0));
     }
@@ -270,13 +243,11 @@ static void test_sums_have_the_fixed_order(void)
     int wrong = 0;
 
     for (int round = 0; round < 1000; round++) {
-        lanes v[4], r;
+        lanes v[4];
         float best;
         for (int k = 0; k < 4; k++)
             for (int i = 0; i < 4; i++) v[k].f[i] = ldexpf((float)(next() & 0xffffff), (int)(next() % 40) - 40);
-        r = out(qw_f32x4_sum4(qw_load(&v[0]), qw_load(&v[1]), qw_load(&v[2]), qw_load(&v[3])));
-        EACH(4, same(r.f[i], (v[i].f[0] + v[i].f[1]) + (v[i].f[2] + v[i].f[3])));
-        EACH(4, same(qw_f32x4_sum(qw_load(&v[i])), r.f[i]));
+        EACH(4, same(qw_f32x4_sum(qw_load(&v[i])), (v[i].f[0] + v[i].f[1]) + (v[i].f[2] + v[i].f[3])));
         best = fmaxf(fmaxf(v[0].f[0], v[0].f[1]), fmaxf(v[0].f[2], v[0].f[3]));
         wrong += !same(qw_f32x4_hmax(qw_load(&v[0])), best);
     }
@@ -366,12 +337,11 @@ static void test_float16_in_fours(void)
     int wrong = 0;
 
     for (uint32_t h = 0; h < 65536; h += 4) {
-        uint16_t in[4], back[4];
+        uint16_t in[4];
         lanes r;
         for (int i = 0; i < 4; i++) in[i] = (uint16_t)(h + (uint32_t)i);
         r = out(qw_load_f16x4(in));
-        qw_store_f16x4(back, qw_load(&r));
-        EACH(4, r.f[i] != r.f[i] ? (in[i] & 0x7fff) > 0x7c00 && (back[i] & 0x7fff) > 0x7c00 : back[i] == in[i]);
+        EACH(4, same(r.f[i], qw_f16_to_f32(in[i])));
         r = out(qw_load_bf16x4(in));
         EACH(4, r.u[i] == (uint32_t)in[i] << 16);
     }
