@@ -111,9 +111,8 @@ QW_SIMD_INLINE qw_v128 add_round(plan p, qw_v128 sum, const qw_v128 w[2], const 
         return qw_i32x4_add(sum, qw_i32x4_pair_sums(qw_i16x8_add(first, second)));
     }
 #endif
-    QW_UNROLL
-    for (int j = 0; j < p.round; j++) sum = qw_i32x4_add(sum, qw_i32x4_dot(w[j], x[j]));
-    return sum;
+    sum = qw_i32x4_add(sum, qw_i32x4_dot(w[0], x[0]));
+    return p.round == 1 ? sum : qw_i32x4_add(sum, qw_i32x4_dot(w[1], x[1]));
 }
 
 /* sums += the round from step i on of all tokens. */
@@ -122,9 +121,8 @@ QW_SIMD_INLINE void add_steps(sums *s, plan p, qw_v128 w[PANELS][2], const token
     QW_UNROLL
     for (int t = 0; t < p.tokens; t++) {
         const uint8_t *q = operand_of(p, x, t) + 4 * i;
-        qw_v128 at[2];
-        QW_UNROLL
-        for (int j = 0; j < p.round; j++) at[j] = qw_load32_splat(q + 4 * j);
+        qw_v128 at[2] = {qw_load32_splat(q)};
+        if (p.round == 2) at[1] = qw_load32_splat(q + 4);
         QW_UNROLL
         for (int r = 0; r < PANELS; r++) s->v[t][r] = add_round(p, s->v[t][r], w[r], at);
     }
