@@ -215,14 +215,6 @@ static int32_t start_queries(query *queries, const qw_attention_call *c, const t
     return n;
 }
 
-/* Pages whose keys and values are asked for at once. */
-static int32_t pages_at_once(const qw_kv *kv)
-{
-    size_t page_bytes = 2 * kv->block_bytes;
-
-    return page_bytes < QW_FETCH_BYTES ? (int32_t)(QW_FETCH_BYTES / page_bytes) : 1;
-}
-
 static void visit_tile(const qw_attention_call *c, const tile *t, float *scratch)
 {
     const int32_t *pos = c->tokens.pos;
@@ -232,7 +224,7 @@ static void visit_tile(const qw_attention_call *c, const tile *t, float *scratch
     page at = {.head_dim = d, .scale = 1.44269504f / sqrtf((float)d), .exp2 = qw_make_exp2()};
     query queries[TILE_QUERIES];
     span seen, next;
-    int32_t n = start_queries(queries, c, t, acc), burst = pages_at_once(c->kv);
+    int32_t n = start_queries(queries, c, t, acc), burst = qw_fetch_count(2 * c->kv->block_bytes);
 
     for (int32_t index = first; index <= last; index++) {
         if ((index - first) % burst == 0)

@@ -142,7 +142,7 @@ static void run_range(const part *p, const qw_acts *a, int32_t from, int32_t to)
 {
     const qw_mat *m = p->product.w;
     size_t pair = p->panel_bytes * QW_TILE_PANELS, total = qw_mat_bytes(m->layout, m->rows, m->cols);
-    int32_t burst = pair < QW_FETCH_BYTES ? (int32_t)(QW_FETCH_BYTES / pair) : 1;
+    int32_t burst = qw_fetch_count(pair);
 
     for (int32_t i = from; i < to; i++) {
         if (unpacks(p, a) && (i - from) % burst == 0) {

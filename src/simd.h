@@ -49,9 +49,6 @@
 #define QW_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
 
-/* How much qw_fetch is given at a time: part of a small L2 cache. */
-enum { QW_FETCH_BYTES = 1 << 16 };
-
 /* Asks for all cache lines at once of what is not in the cache and about to be computed with: between operations only a
  * few loads at a time are under way. Unrolled, since loads wait in the CPU among all other instructions. */
 QW_SIMD_INLINE void qw_fetch(const void *p, size_t bytes)
@@ -65,6 +62,14 @@ QW_SIMD_INLINE void qw_fetch(const void *p, size_t bytes)
         (void)line[192];
     }
     for (; line < end; line += 64) (void)*line;
+}
+
+/* How many things of that many bytes qw_fetch is given at a time: as many as fit part of a small L2 cache, and at least one. */
+static inline int32_t qw_fetch_count(size_t bytes)
+{
+    const size_t most = 1 << 16;
+
+    return bytes < most ? (int32_t)(most / bytes) : 1;
 }
 
 QW_SIMD_INLINE uint32_t qw_f32_bits(float x)
