@@ -16,7 +16,7 @@ endif()
 
 qw_add_core(native qw_options)
 
-qw_add_program(qwen2 native "alloc;files" src/main.c)
+qw_add_program(qwen2 native "alloc;files" src/hosts/main.c)
 qw_add_program(conformance native "alloc;files" ${QW_CONFORMANCE})
 
 enable_testing()
@@ -27,8 +27,9 @@ foreach(name IN LISTS QW_TESTS)
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endforeach()
 
-# The relaxed kernels under every reading of their operations that WebAssembly allows (src/simd_native.h).
-set(relaxed_sources status dtype quant panel pool kernel_float kernel_one kernel_tile acts calibrate matmul_scalar matmul)
+# The relaxed kernels under every reading of their operations that WebAssembly allows (src/base/simd_native.h).
+set(relaxed_sources base/status base/pool
+    kernels/dtype kernels/quant kernels/panel kernels/kernel_float kernels/kernel_one kernels/kernel_tile kernels/acts kernels/calibrate kernels/matmul_scalar kernels/matmul)
 list(TRANSFORM relaxed_sources PREPEND src/)
 list(TRANSFORM relaxed_sources APPEND .c)
 foreach(model 1 2 3)

@@ -16,10 +16,10 @@ set(QW_WASM_THREAD_STACK -sDEFAULT_PTHREAD_STACK_SIZE=128KB)
 
 # A page downloads this: only what weights and tokens pass through is compiled for speed, the rest for size. Loops that
 # are written in vectors (QW_VECTORS) gain nothing from -O2.
-set(QW_FAST kernel_float kernel_one kernel_tile acts matmul attention)
-set(QW_QUICK panel quant softmax)
-set(QW_VECTORS kv_block ops)
-set(QW_SMALL ${QW_SOURCES} alloc wasm)
+set(QW_FAST kernels/kernel_float kernels/kernel_one kernels/kernel_tile kernels/acts kernels/matmul model/attention)
+set(QW_QUICK kernels/panel kernels/quant kernels/softmax)
+set(QW_VECTORS model/kv_block kernels/ops)
+set(QW_SMALL ${QW_SOURCES} base/alloc hosts/wasm)
 list(REMOVE_ITEM QW_SMALL ${QW_FAST} ${QW_QUICK} ${QW_VECTORS})
 list(TRANSFORM QW_QUICK REPLACE "(.+)" "src/\\1.c")
 list(TRANSFORM QW_VECTORS REPLACE "(.+)" "src/\\1.c")
@@ -46,7 +46,7 @@ function(qw_add_wasm build)
     endif()
     qw_add_core("${build}" options${build})
 
-    qw_add_program(qwen2${build} "${build}" alloc src/wasm.c)
+    qw_add_program(qwen2${build} "${build}" alloc src/hosts/wasm.c)
     target_link_options(qwen2${build} PRIVATE ${link})
     set_target_properties(qwen2${build} PROPERTIES SUFFIX .js RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
     add_dependencies(dist qwen2${build})

@@ -1,7 +1,7 @@
 // The package in a page.
-import { functionsFor } from './api.js';
-import { browserHost } from './browser.js';
-import { Engine as AnyEngine } from './engine.js';
+import { functionsFor } from './page/api.js';
+import { browserHost } from './page/browser.js';
+import { Engine as AnyEngine } from './page/engine.js';
 
 export { QwenError } from './errors.js';
 

@@ -1,8 +1,8 @@
 // The package in Node: the same Engine over worker_threads and the file system.
-import { functionsFor } from './api.js';
+import { functionsFor } from './page/api.js';
 
-import { Engine as AnyEngine } from './engine.js';
-import { nodeHost } from './node-host.js';
+import { Engine as AnyEngine } from './page/engine.js';
+import { nodeHost } from './node/host.js';
 
 export { QwenError } from './errors.js';
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes src/unicode_tables.inc: character classes, combining classes, canonical decompositions and compositions.
+"""Writes src/tokenizer/unicode_tables.inc: character classes, combining classes, canonical decompositions and compositions.
 
-    pip install unicodedata2==16.0.0 && python3 scripts/gen_unicode.py > src/unicode_tables.inc
+    pip install unicodedata2==16.0.0 && python3 scripts/gen_unicode.py > src/tokenizer/unicode_tables.inc
 
 Unicode 16 is the version whose letters and numbers the reference tokenizer's regex knows. What a table's entry means is
 said above the table; unicode.c reads them.

@@ -9,7 +9,7 @@
 #ifndef QW_H
 #define QW_H
 
-#include "loader.h"
+#include "files/loader.h"
 
 typedef struct qw_engine qw_engine;
 

@@ -1,8 +1,8 @@
 /* Multiply-adds per second of each weight layout's kernels: one token from memory, one from cache, eight rows of a batch
  * from memory, and a tile of tokens. And what a parallel region that does nothing costs. usage: kernels THREADS */
-#include "alloc.h"
-#include "kernel.h"
-#include "matmul.h"
+#include "base/alloc.h"
+#include "kernels/kernel.h"
+#include "kernels/matmul.h"
 
 #include <emscripten.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* How long the pool's second thread spins when there is nothing to do: CPU time of this process (Node) for each gap
  * between two parallel regions, less that of a thread which is woken as often and never spins. Microseconds per gap;
  * gaps are many times longer than a thread may spin. */
-#include "pool.h"
+#include "base/pool.h"
 
 #include <emscripten.h>
 #include <emscripten/atomic.h>

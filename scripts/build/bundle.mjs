@@ -8,11 +8,11 @@ import { at, say } from '../lib/run.mjs';
 const ENTRIES = [
   { file: 'index.js', source: 'js/index.js' },
   { file: 'settings.js', source: 'js/settings.js', data: true },
-  { file: 'worker.js', source: 'js/worker.js', classic: true },
-  { file: 'isolation-sw.js', source: 'web/isolation-sw.js', classic: true },
+  { file: 'worker.js', source: 'js/worker/worker.js', classic: true },
+  { file: 'isolation-sw.js', source: 'js/sw/isolation-sw.js', classic: true },
   { file: 'node.js', source: 'js/node.js', node: true },
-  { file: 'cli.js', source: 'js/cli.js', node: true, program: true },
-  { file: 'node-worker.mjs', source: 'js/node-worker.mjs', node: true },
+  { file: 'cli.js', source: 'js/cli/cli.js', node: true, program: true },
+  { file: 'node-worker.mjs', source: 'js/node/worker.mjs', node: true },
 ];
 
 const keepEntries = {

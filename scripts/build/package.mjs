@@ -1,5 +1,6 @@
 // What makes dist/ a package by itself: types, licence, notices, and the word that its scripts are modules.
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { filesBelow } from '../lib/files.mjs';
 import { at, quietly, root, say } from '../lib/run.mjs';
 
 /** Declarations of the JavaScript, from its JSDoc; tsc is asked only when a source changed. */
@@ -13,7 +14,7 @@ function writeTypes() {
   const stamp = at('build/types.stamp');
   if (existsSync(stamp) && statSync(stamp).mtimeMs > newest && existsSync(at('dist/index.d.ts'))) return;
   say('  types');
-  for (const name of readdirSync(at('dist'))) if (name.endsWith('.d.ts')) rmSync(at('dist', name));
+  for (const file of filesBelow('dist', /\.d\.ts$/)) rmSync(at(file));
   quietly(at('node_modules/.bin/tsc'), ['-p', 'tsconfig.types.json'], { cwd: root });
   for (const name of readdirSync(at('js'))) {
     if (name.endsWith('.d.ts')) copyFileSync(at('js', name), at('dist', name));

@@ -12,5 +12,13 @@ export function filesIn(folder, pattern) {
     .map((name) => path.join(folder, name));
 }
 
+/** As filesIn, of the folders below too. */
+export function filesBelow(folder, pattern) {
+  return readdirSync(at(folder), { recursive: true })
+    .map((name) => path.join(folder, String(name)))
+    .filter((name) => pattern.test(name))
+    .sort();
+}
+
 /** All our C. */
-export const cFiles = () => [...filesIn('src', /\.[ch]$/), ...filesIn('tests/c', /\.[ch]$/)];
+export const cFiles = () => [...filesBelow('src', /\.[ch]$/), ...filesIn('tests/c', /\.[ch]$/)];

@@ -4,10 +4,10 @@
 #ifndef CONFORMANCE_H
 #define CONFORMANCE_H
 
-#include "../../src/alloc.h"
-#include "../../src/file_source.h"
-#include "../../src/json.h"
-#include "../../src/qw.h"
+#include "base/alloc.h"
+#include "hosts/file_source.h"
+#include "base/json.h"
+#include "qw.h"
 
 typedef struct conf {
     int64_t passed, failed, skipped;

@@ -2,8 +2,8 @@
  * processors/: one application of the processors to given scores, straight through logits.h. */
 #include "conformance.h"
 
-#include "../../src/logits.h"
-#include "../../src/qmath.h"
+#include "generation/logits.h"
+#include "base/qmath.h"
 
 #include <stdlib.h>
 #include <string.h>

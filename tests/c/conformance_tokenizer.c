@@ -3,7 +3,7 @@
  * those of a WHATWG decoder that is fed token by token. */
 #include "conformance.h"
 
-#include "../../src/show.h"
+#include "base/show.h"
 
 #include <stdio.h>
 #include <string.h>

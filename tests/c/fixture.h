@@ -3,9 +3,9 @@
 #ifndef QW_FIXTURE_H
 #define QW_FIXTURE_H
 
-#include "buf.h"
+#include "base/buf.h"
 #include "check.h"
-#include "json.h"
+#include "base/json.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Any bytes as config.json; where they describe a Qwen2, its rotary frequencies must come out as numbers. */
-#include "alloc.h"
-#include "hf.h"
+#include "base/alloc.h"
+#include "files/hf.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Any bytes as JSON: what the scanner lets through, cJSON must take too, and strings must come back from the writer. */
-#include "alloc.h"
-#include "json.h"
+#include "base/alloc.h"
+#include "base/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Any bytes as settings: a line for the model's generation_config.json, the rest as the call's. What is taken must
  * leave scores that can be chosen from, whatever the scores were. */
-#include "alloc.h"
-#include "logits.h"
-#include "sampler.h"
+#include "base/alloc.h"
+#include "generation/logits.h"
+#include "generation/sampler.h"
 
 #include <float.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Fuzzes encoding and decoding over a small vocabulary: any bytes encode; the ids decode to the text's NFC, with U+FFFD for
  * what is ill-formed, in one go or token by token; no control token starts where none may. */
 #include "mini_vocab.h"
-#include "nfc.h"
+#include "tokenizer/nfc.h"
 
 #include <stdlib.h>
 

@@ -4,9 +4,9 @@
 #ifndef QW_MODEL_FILES_H
 #define QW_MODEL_FILES_H
 
-#include "alloc.h"
-#include "dtype.h"
-#include "loader.h"
+#include "base/alloc.h"
+#include "kernels/dtype.h"
+#include "files/loader.h"
 
 #include <stdio.h>
 #include <stdlib.h>

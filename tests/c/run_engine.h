@@ -3,8 +3,8 @@
 #ifndef QW_RUN_ENGINE_H
 #define QW_RUN_ENGINE_H
 
-#include "../../src/file_source.h"
-#include "../../src/json.h"
+#include "hosts/file_source.h"
+#include "base/json.h"
 
 #define TINY_CHECKPOINT "tests/fixtures/checkpoints/tied-head-only"
 #define TINY_GGUF "models/austen-tiny-q8_0.gguf"

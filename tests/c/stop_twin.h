@@ -4,7 +4,7 @@
 #ifndef QW_STOP_TWIN_H
 #define QW_STOP_TWIN_H
 
-#include "../../src/stop.h"
+#include "generation/stop.h"
 #include "byte_vocab.h"
 
 enum { MAX_IDS = 40, MAX_STOPS = 4 };

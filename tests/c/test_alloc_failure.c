@@ -4,7 +4,7 @@
 #include "check.h"
 #include "run_engine.h"
 
-#include "../../src/alloc.h"
+#include "base/alloc.h"
 
 #include <stdlib.h>
 

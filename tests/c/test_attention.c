@@ -1,5 +1,5 @@
 /* Attention against plain double-precision softmax, and the same bits for every way to cut the work. */
-#include "attention.h"
+#include "model/attention.h"
 #include "check.h"
 
 #include <math.h>

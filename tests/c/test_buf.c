@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Growable bytes and ids: what is appended comes back, and a refused append changes nothing. */
-#include "alloc.h"
-#include "buf.h"
+#include "base/alloc.h"
+#include "base/buf.h"
 #include "check.h"
 
 static void test_appends_add_up(void)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * config.c and hf_config.c: ranges, rotary frequencies against values computed in NumPy by Transformers' formulas, and
  * config.json in its two forms. */
-#include "config.h"
+#include "model/config.h"
 
 #include "check.h"
-#include "hf.h"
+#include "files/hf.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Element types: the table, and 16-bit floats for every bit pattern against a conversion by arithmetic alone. */
 #include "check.h"
-#include "dtype.h"
+#include "kernels/dtype.h"
 
 #include <math.h>
 

@@ -4,8 +4,8 @@
 #include "check.h"
 #include "run_engine.h"
 
-#include "../../src/alloc.h"
-#include "../../src/qmath.h"
+#include "base/alloc.h"
+#include "base/qmath.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * gguf_model.c through the loader: which keys and tensors a GGUF file must have, may have, and must not have. */
-#include "loader.h"
+#include "files/loader.h"
 
 #include "check.h"
 #include "model_checks.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * hf.c through the loader: checkpoints as the fixtures have them, files that are missing or something else, end tokens and
  * chat templates by precedence, and the index of shards. */
-#include "loader.h"
+#include "files/loader.h"
 
 #include "check.h"
 #include "model_checks.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * json.c and jsonscan.c: what counts as JSON, typed look-ups and their errors, exact integers, and the writer. */
-#include "alloc.h"
+#include "base/alloc.h"
 #include "check.h"
-#include "json.h"
-#include "jsonscan.h"
-#include "show.h"
+#include "base/json.h"
+#include "base/jsonscan.h"
+#include "base/show.h"
 
 #include <stdlib.h>
 

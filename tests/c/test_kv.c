@@ -1,7 +1,7 @@
 /* The KV cache: pages, sharing, and the count of tokens held. */
 #include "check.h"
-#include "kv.h"
-#include "ops.h"
+#include "model/kv.h"
+#include "kernels/ops.h"
 
 #include <math.h>
 #include <stdlib.h>

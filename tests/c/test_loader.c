@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * loader.c and its parts over GGUF files: whole models from memory, however the bytes come; shards; hostile files; and
  * memory that is refused. */
-#include "loader.h"
+#include "files/loader.h"
 
 #include "check.h"
 #include "model_checks.h"

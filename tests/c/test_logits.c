@@ -2,9 +2,9 @@
  * Logits processing against what Transformers' processors left (fixtures/processors), and what the fixtures cannot
  * hold: OpenAI's penalties, padding, errors, log-probabilities, any settings on any row. test_warpers.c has the
  * warpers' twin. Usage: test_logits [FIXTURES]; else $QW_FIXTURES, else tests/fixtures. */
-#include "../../src/json.h"
-#include "../../src/logits.h"
-#include "../../src/sampler.h"
+#include "base/json.h"
+#include "generation/logits.h"
+#include "generation/sampler.h"
 #include "check.h"
 
 #include <float.h>

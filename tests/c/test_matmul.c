@@ -2,10 +2,10 @@
  * Products: every kernel equals the scalar specification bit for bit, for every layout, size, number of tokens and of
  * threads; the specification itself is near the product in double precision. Built natively with QW_RELAXED_MODEL 1
  * to 3 the relaxed kernels run under all readings of their second operand. */
-#include "alloc.h"
+#include "base/alloc.h"
 #include "check.h"
-#include "matmul.h"
-#include "simd.h"
+#include "kernels/matmul.h"
+#include "base/simd.h"
 
 #include <math.h>
 

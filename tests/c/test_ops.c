@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The operations between the products, against plain loops with the same order of additions, for every length. */
 #include "check.h"
-#include "ops.h"
-#include "qmath.h"
-#include "simd.h"
+#include "kernels/ops.h"
+#include "base/qmath.h"
+#include "base/simd.h"
 
 #include <math.h>
 

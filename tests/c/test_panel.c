@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Packing: every kept weight is the number the file's format defines, whatever the bytes. */
-#include "alloc.h"
+#include "base/alloc.h"
 #include "check.h"
-#include "layout.h"
-#include "panel.h"
+#include "kernels/layout.h"
+#include "kernels/panel.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * sleeps. */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 
-#include "alloc.h"
+#include "base/alloc.h"
 #include "check.h"
-#include "pool.h"
+#include "base/pool.h"
 
 #include <stdatomic.h>
 #include <time.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * pretokenize.c: the pieces of Qwen2's pattern. */
-#include "alloc.h"
+#include "base/alloc.h"
 #include "check.h"
-#include "pretokenize.h"
+#include "tokenizer/pretokenize.h"
 
 enum { MAX_PIECES = 14 };
 

@@ -2,7 +2,7 @@
  * Dequantisation against the reference package of the format (gguf 0.19.0, gguf.quants.dequantize), and the encoders
  * against their definition. */
 #include "check.h"
-#include "quant.h"
+#include "kernels/quant.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * safetensors.c: what a header may be, and what it may not. */
-#include "safetensors.h"
+#include "files/safetensors.h"
 
 #include "check.h"
 #include "model_files.h"

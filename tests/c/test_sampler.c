@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The generator against published values, its state as text, the softmax pieces, and draws against the exact
  * distribution: 20,000 for each of 12 settings, by chi-squared with fixed seeds. */
-#include "../../src/logits.h"
-#include "../../src/sampler.h"
-#include "../../src/softmax.h"
+#include "generation/logits.h"
+#include "generation/sampler.h"
+#include "kernels/softmax.h"
 #include "check.h"
 
 #include <float.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Settings from call, model file and defaults: what is taken from where, what is refused and how it is said, what is
  * noted. */
-#include "../../src/alloc.h"
-#include "../../src/settings.h"
+#include "base/alloc.h"
+#include "generation/settings.h"
 #include "byte_vocab.h"
 
 #include <math.h>

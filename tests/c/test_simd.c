@@ -2,7 +2,7 @@
  * Every operation of simd.h against its meaning in plain C, lane by lane; and exp and the float16 conversions, which
  * are built on them. The same program runs natively and in each wasm build. */
 #include "check.h"
-#include "simd.h"
+#include "base/simd.h"
 
 #include <math.h>
 

@@ -2,10 +2,10 @@
  * Stop strings and the release of text. 5,000 random rows over two vocabularies against the twin (stop_twin.h), then
  * Transformers' own cases (fixtures/stopping), and by hand what users met elsewhere.
  * Usage: test_stop [FIXTURES [GGUF]]; else $QW_FIXTURES, else tests/fixtures, and models/austen-tiny-q8_0.gguf. */
-#include "../../src/alloc.h"
-#include "../../src/gguf.h"
-#include "../../src/json.h"
-#include "../../src/sampler.h"
+#include "base/alloc.h"
+#include "files/gguf.h"
+#include "base/json.h"
+#include "generation/sampler.h"
 #include "stop_twin.h"
 
 #include <stdlib.h>

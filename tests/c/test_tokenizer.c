@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * The tokenizer over a small vocabulary: encoding against a plain quadratic merger, added tokens, blocked
  * places, decoding and streaming, both file formats, and what is wrong with a vocabulary. */
-#include "alloc.h"
+#include "base/alloc.h"
 #include "check.h"
 #include "fixture.h"
 #include "mini_vocab.h"
-#include "nfc.h"
-#include "unicode.h"
+#include "tokenizer/nfc.h"
+#include "tokenizer/unicode.h"
 
 static mini_vocab mini;
 

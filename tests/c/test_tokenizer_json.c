@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tokenizer.json: ids of the reference for a file of the fixtures, both spellings of merges, options of added tokens, parts
  * that ask for another tokenizer, and files with faults of every kind. */
-#include "alloc.h"
+#include "base/alloc.h"
 #include "check.h"
 #include "fixture.h"
 #include "mini_vocab.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * unicode.c and nfc.c: UTF-8 with every kind of fault, the classes of every code point, and NFC. */
-#include "alloc.h"
+#include "base/alloc.h"
 #include "check.h"
 #include "fixture.h"
-#include "nfc.h"
-#include "unicode.h"
+#include "tokenizer/nfc.h"
+#include "tokenizer/unicode.h"
 
 static bool is_surrogate(uint32_t c)
 {

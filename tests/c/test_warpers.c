@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The warpers against a twin that sorts, as the reference does, on rows of every kind; and the edges of top_p. */
-#include "../../src/logits.h"
-#include "../../src/sampler.h"
+#include "generation/logits.h"
+#include "generation/sampler.h"
 #include "check.h"
 
 #include <math.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * weights.c and tensors.c: which tensors a Qwen2 binds, the shapes it asks for, the odd heads of the fixtures, layouts by
  * quantisation, and weights that are no numbers. */
-#include "weights.h"
+#include "model/weights.h"
 
 #include "check.h"
 #include "model_files.h"
-#include "safetensors.h"
+#include "files/safetensors.h"
 
 #include <math.h>
 

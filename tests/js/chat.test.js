@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { CHATML, plainMessages, protectMarkers, takeMarks, withoutOldest, withParsedArguments } from '../../js/chat.js';
-import { renderTemplate } from '../../js/template.js';
+import { CHATML, plainMessages, protectMarkers, takeMarks, withoutOldest, withParsedArguments } from '../../js/page/chat.js';
+import { renderTemplate } from '../../js/worker/template.js';
 
 const folder = ['../fixtures/chat/', '../../../shared/fixtures/chat/']
   .map((place) => new URL(place, import.meta.url))

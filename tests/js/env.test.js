@@ -1,9 +1,9 @@
 // Which build runs where, and in which order calls run.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { browserHost } from '../../js/browser.js';
-import { buildName, capabilitiesOf, chooseBuild, requireSimd } from '../../js/env.js';
-import { Queue } from '../../js/queue.js';
+import { browserHost } from '../../js/page/browser.js';
+import { buildName, capabilitiesOf, chooseBuild, requireSimd } from '../../js/page/env.js';
+import { Queue } from '../../js/page/queue.js';
 import { Engine, TINY, withCode } from './support/package.js';
 
 const { validate } = WebAssembly;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { after, before, test } from 'node:test';
-import { compareWithServer, HttpFile } from '../../js/fetch.js';
+import { compareWithServer, HttpFile } from '../../js/weights/fetch.js';
 import { someBytes, startStub } from './support/stub-server.js';
 
 const BYTES = someBytes(300_000);

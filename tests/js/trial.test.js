@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { settle } from '../../js/trial.js';
+import { settle } from '../../js/worker/trial.js';
 import { capabilities, Engine, TINY } from './support/package.js';
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'qw-trial-'));

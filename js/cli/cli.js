@@ -1,0 +1,57 @@
+/**
+ * The command line, `npx qwen2-wasm`: it finds the command and turns errors into a line on stderr and an exit code
+ * (1; 2 where the call itself was wrong; 130 after Ctrl-C). What a command does stands in js/cli/.
+ */
+import * as chat from './chat.js';
+import * as generate from './generate.js';
+import { UsageError } from './options.js';
+import * as plan from './plan.js';
+import * as serve from './serve.js';
+import { INTERRUPTED } from './session.js';
+import * as tokenize from './tokenize.js';
+
+/** @type {Record<string, { summary: string, help: string, run(args: string[]): Promise<number> }>} */
+const COMMANDS = { generate, chat, tokenize, plan, serve };
+
+const HELP = `Usage: qwen2-wasm COMMAND [options]
+
+Runs Qwen2 models with the WebAssembly engine that pages use.
+
+${Object.entries(COMMANDS)
+  .map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}\n`)
+  .join('')}
+qwen2-wasm COMMAND --help tells the options of one.
+`;
+
+/**
+ * @param {string[]} args
+ * @returns {Promise<number>} The exit code.
+ */
+async function main([name, ...args]) {
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    (name === undefined ? process.stderr : process.stdout).write(HELP);
+    return name === undefined ? 2 : 0;
+  }
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : null;
+  if (!command) throw new UsageError(`there is no command "${name}"; qwen2-wasm --help lists them`);
+  const options = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined);
+  if (options.includes('--help') || options.includes('-h')) {
+    process.stdout.write(command.help);
+    return 0;
+  }
+  return command.run(args);
+}
+
+process.stdout.on('error', (error) => {
+  // The reader has gone, as in `generate | head`.
+  if (/** @type {NodeJS.ErrnoException} */ (error).code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (/** @type {any} */ error) {
+  const { code } = error;
+  if (code !== 'aborted') process.stderr.write(`qwen2-wasm: ${error.message}\n`);
+  process.exitCode = code === 'aborted' ? INTERRUPTED : error instanceof UsageError || code === 'usage' ? 2 : 1;
+}

@@ -1,0 +1,103 @@
+// What Node has instead of the browser's file systems: model files by path, and the cache in a folder. Used on the main
+// thread (modelCache) and in the worker, where node/worker.mjs hands it over as globalThis.qwen2Node.
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CACHE_FOLDER } from '../weights/cache.js';
+
+/** $XDG_CACHE_HOME/qwen2-wasm or ~/.cache/qwen2-wasm. */
+export const defaultCacheFolder = () =>
+  path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache'), CACHE_FOLDER);
+
+/** This Node on this CPU. */
+export const agent = () => `${process.version} ${process.arch} ${os.cpus()[0]?.model}`;
+
+/** @param {unknown} error */
+const isNotFound = (error) => /** @type {{ code?: string }} */ (error)?.code === 'ENOENT';
+
+/**
+ * A file on disk for the engine to read, straight into wasm memory; null where there is none.
+ * @param {string} url a file: URL
+ */
+export function openPath(url) {
+  const place = fileURLToPath(url);
+  let file;
+  try {
+    file = fs.openSync(place, 'r');
+  } catch (error) {
+    if (isNotFound(error)) return null;
+    throw error;
+  }
+  const stat = fs.fstatSync(file);
+  if (stat.isDirectory()) {
+    fs.closeSync(file);
+    throw new Error(`${place} is a folder (a checkpoint folder's path ends in /)`);
+  }
+  return {
+    size: stat.size,
+    /**
+     * @param {Uint8Array} view
+     * @param {number} offset
+     */
+    read: (view, offset) => fs.readSync(file, view, 0, view.length, offset),
+    close: () => fs.closeSync(file),
+  };
+}
+
+/**
+ * @param {string} [folder]
+ * @returns {Promise<import('../weights/cache.js').Store | null>}
+ */
+export async function folderStore(folder = defaultCacheFolder()) {
+  try {
+    fs.mkdirSync(folder, { recursive: true });
+  } catch {
+    return null;
+  }
+  const at = (/** @type {string} */ name) => path.join(folder, name);
+  return {
+    async text(name) {
+      try {
+        return fs.readFileSync(at(name), 'utf8');
+      } catch (error) {
+        if (isNotFound(error)) return null;
+        throw error;
+      }
+    },
+    async bytes(name) {
+      return fs.statSync(at(name), { throwIfNoEntry: false })?.size ?? 0;
+    },
+    async write(name, text) {
+      const partial = at(`${name}.${process.pid}`);
+      fs.writeFileSync(partial, text);
+      fs.renameSync(partial, at(name));
+    },
+    async open(name, write) {
+      let file;
+      try {
+        file = fs.openSync(at(name), write ? fs.constants.O_RDWR | fs.constants.O_CREAT : 'r');
+      } catch (error) {
+        if (!write && isNotFound(error)) return null;
+        throw error;
+      }
+      return {
+        size: () => fs.fstatSync(file).size,
+        read: (view, offset) => fs.readSync(file, view, 0, view.length, offset),
+        write(bytes, offset) {
+          for (let done = 0; done < bytes.length;) {
+            done += fs.writeSync(file, bytes, done, bytes.length - done, offset + done);
+          }
+        },
+        truncate: (bytes) => fs.ftruncateSync(file, bytes),
+        close: () => fs.closeSync(file),
+      };
+    },
+    async remove(name) {
+      fs.rmSync(at(name), { force: true });
+    },
+    async names() {
+      return fs.readdirSync(folder);
+    },
+  };
+}

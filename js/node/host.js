@@ -1,0 +1,54 @@
+// Node's side of what env.js calls a Host.
+import os from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { folderStore } from './files.js';
+
+/** @type {import('../page/env.js').Host} */
+export const nodeHost = {
+  isPage: false,
+
+  startWorker(name, url) {
+    const script = url ? new URL(url) : new URL('./node-worker.mjs', import.meta.url);
+    // The caller's flags stay with the caller: --input-type, for one, keeps a worker from starting.
+    const worker = new Worker(script, { workerData: { name }, name, execArgv: [] });
+    let held = true;
+    return {
+      post: (message, transfer = []) => worker.postMessage(message, /** @type {any} */ (transfer)),
+      listen(handle, fail) {
+        worker.on('message', handle);
+        worker.on('error', fail);
+        worker.on('exit', (code) => fail(new Error(`it ended with code ${code}`)));
+      },
+      terminate: () => worker.terminate(),
+      hold(yes) {
+        if (yes !== held) yes ? worker.ref() : worker.unref();
+        held = yes;
+      },
+    };
+  },
+
+  /** A path is a URL too, once it is absolute; a trailing / (a checkpoint folder) stays. */
+  resolveUrl(text) {
+    if (/^[a-z][a-z0-9+.-]+:/i.test(text)) return new URL(text).href;
+    const url = pathToFileURL(path.resolve(text));
+    if (/[/\\]$/.test(text) && !url.pathname.endsWith('/')) url.pathname += '/';
+    return url.href;
+  },
+
+  wasmUrls: () => ({
+    '': new URL('./qwen2.wasm', import.meta.url).href,
+    '-threads': new URL('./qwen2-threads.wasm', import.meta.url).href,
+    '-relaxed': new URL('./qwen2-relaxed.wasm', import.meta.url).href,
+    '-threads-relaxed': new URL('./qwen2-threads-relaxed.wasm', import.meta.url).href,
+  }),
+
+  canShare: () => true,
+
+  cores: () => os.availableParallelism(),
+
+  store: folderStore,
+
+  persist: async () => true,
+};

@@ -1,0 +1,32 @@
+// The functions beside Engine, over a Host.
+import { modelCacheOver } from '../weights/cache.js';
+import { Connection } from './connection.js';
+import { capabilitiesOf, chooseBuild, requireSimd } from './env.js';
+import { orAborted, qwenError } from '../errors.js';
+import { ENGINE_WORKER } from '../protocol.js';
+
+/** @param {import('./env.js').Host} host */
+export function functionsFor(host) {
+  return {
+    /** @returns {Promise<import('../types.js').Capabilities>} */
+    capabilities: () => capabilitiesOf(host),
+
+    modelCache: modelCacheOver(host.store, host.persist),
+
+    /**
+     * Kernels against their scalar twins and a known answer, here and now.
+     * @param {{ threads?: number, signal?: AbortSignal }} [options]
+     * @returns {Promise<{ ok: boolean, report: string }>}
+     */
+    async selfTest({ threads, signal } = {}) {
+      requireSimd();
+      const { wasm } = chooseBuild({ threads: threads ?? 'auto' }, host);
+      const connection = new Connection(host, ENGINE_WORKER);
+      try {
+        return await orAborted(connection.request('selftest', { wasm }).done, signal);
+      } finally {
+        connection.close(qwenError('closed', 'the self-test has ended'));
+      }
+    },
+  };
+}

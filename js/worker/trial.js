@@ -1,0 +1,64 @@
+// simd: 'auto' where both builds validate: the trial that each build carries (src/kernels/calibrate.c) is run once on a device, and
+// what won is remembered beside the models. Results do not depend on the choice, only speed does.
+import { SIMD_FILE } from '../weights/cache.js';
+
+/** Each build's trial takes 5 to 10 ms; the better one of two, since the first may begin in code that is not optimised yet. */
+const ROUNDS = 2;
+
+/**
+ * @typedef {import('../protocol.js').WasmChoice} WasmChoice
+ *
+ * @typedef {object} TrialContext
+ * @property {() => Promise<import('../weights/cache.js').Store | null>} store where the outcome is remembered; null: nowhere
+ * @property {string} device what the outcome depends on: the version of the wasm files, the browser
+ * @property {(url: string) => Promise<() => number>} start the trial of a build: seconds, 0 where it cannot be run
+ */
+
+/**
+ * The choice, without a question left. What goes wrong here goes wrong without loss: the relaxed build is taken, as it is
+ * where nothing is known.
+ * @param {WasmChoice} choice
+ * @param {TrialContext} context
+ * @returns {Promise<WasmChoice>}
+ */
+export async function settle(choice, { store: find, device, start }) {
+  if (!choice.trial) return choice;
+  const store = await find();
+  const known = store && (await remembered(store, device));
+  if (known) return { ...choice, trial: false, relaxed: known.relaxed };
+  const seconds = await time(choice.urls, start).catch(() => null);
+  if (!seconds) return { ...choice, trial: false };
+  const relaxed = seconds.relaxed <= seconds.base;
+  await store?.write(SIMD_FILE, JSON.stringify({ device, relaxed, seconds })).catch(() => {});
+  return { ...choice, trial: false, relaxed };
+}
+
+/**
+ * @param {import('../weights/cache.js').Store} store
+ * @param {string} device
+ * @returns {Promise<{ relaxed: boolean } | null>}
+ */
+async function remembered(store, device) {
+  try {
+    const known = JSON.parse((await store.text(SIMD_FILE)) ?? 'null');
+    return known?.device === device && typeof known.relaxed === 'boolean' ? known : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Seconds of both builds of one thread; null where one of them cannot tell. They take turns, so that other work on the machine
+ * hits both.
+ * @param {Record<string, string>} urls
+ * @param {TrialContext['start']} start
+ */
+async function time(urls, start) {
+  const [base, relaxed] = await Promise.all([start(urls['']), start(urls['-relaxed'])]);
+  const best = { base: Infinity, relaxed: Infinity };
+  for (let round = 0; round < ROUNDS; round++) {
+    best.base = Math.min(best.base, base());
+    best.relaxed = Math.min(best.relaxed, relaxed());
+  }
+  return best.base > 0 && best.relaxed > 0 ? best : null;
+}

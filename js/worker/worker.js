@@ -1,0 +1,258 @@
+// The one script of all workers. By its name a worker knows its part: the engine (owns the wasm; loads; runs jobs), the
+// renderer of chat templates, or one of Emscripten's threads, whose part is in the glue that wasm.js brings along.
+import { opfsStore } from '../weights/cache.js';
+import { qwenError, toQwenError } from '../errors.js';
+import { Jobs } from './jobs.js';
+import { loadModel, planModel } from './loading.js';
+import { ENGINE_WORKER, errorToPlain, plainToError, TEMPLATE_WORKER } from '../protocol.js';
+import { renderTemplate } from './template.js';
+import { compileWasm, fixedMemory, pagesFor, Wasm } from './wasm.js';
+import { buildName } from '../page/env.js';
+import { turn } from './turn.js';
+import { WASM_VERSION } from '../../build/wasm/version.mjs';
+
+/** Memory of a self-test, which has no model. */
+const SELF_TEST_BYTES = 32 << 20;
+
+/** @typedef {import('../protocol.js').Answer} Answer */
+
+/** As a worker's global object, in browsers and (node-worker.mjs) in Node. */
+const scope = /** @type {{ name: string, onmessage: ((event: { data: any }) => void) | null,
+  postMessage(message: Answer, transfer?: Transferable[]): void }} */ (/** @type {unknown} */ (self));
+
+/** @type {typeof import('../node/files.js') | undefined} */
+const node = /** @type {any} */ (globalThis).qwen2Node;
+
+/** The request that is under way. */
+class Request {
+  id;
+  control = new AbortController();
+  /** @type {'none' | 'soft' | 'hard'} */
+  cancelled = 'none';
+  /** @type {((rows: number[]) => void) | null} */
+  #verdict = null;
+
+  /** @param {number} id */
+  constructor(id) {
+    this.id = id;
+  }
+
+  /** @param {boolean} soft */
+  cancel(soft) {
+    if (!soft) this.cancelled = 'hard';
+    else if (this.cancelled === 'none') this.cancelled = 'soft';
+    if (!soft) this.control.abort();
+    this.decide([]);
+  }
+
+  /** @param {number[]} rows */
+  decide(rows) {
+    this.#verdict?.(rows);
+    this.#verdict = null;
+  }
+
+  /** @returns {import('./jobs.js').JobPort} */
+  get port() {
+    return {
+      progress: (progress) => scope.postMessage({ type: 'progress', id: this.id, progress }),
+      chunks: (chunks, ask) => {
+        if (chunks.length > 0 || ask) scope.postMessage({ type: 'chunks', id: this.id, chunks, ask });
+      },
+      verdict: () => {
+        if (this.cancelled !== 'none') return Promise.resolve([]);
+        return new Promise((resolve) => (this.#verdict = resolve));
+      },
+      cancelled: () => this.cancelled,
+    };
+  }
+}
+
+/** The engine's part. */
+class EngineWorker {
+  /** @type {Wasm | null} */
+  #wasm = null;
+  /** @type {Jobs | null} */
+  #jobs = null;
+  /** @type {Request | null} */
+  #current = null;
+  /** @type {Map<number, { resolve: (bytes: Uint8Array) => void, reject: (error: Error) => void }>} */
+  #reads = new Map();
+  #calls = 0;
+
+  /** @param {any} message */
+  receive(message) {
+    if (message.type === 'cancel') {
+      if (this.#current?.id === message.id) this.#current?.cancel(message.soft);
+    } else if (message.type === 'verdict') {
+      this.#current?.decide(message.end);
+    } else if (message.type === 'bytes') {
+      const read = this.#reads.get(message.call);
+      this.#reads.delete(message.call);
+      if (message.error) read?.reject(plainToError(message.error));
+      else read?.resolve(message.bytes);
+    } else {
+      this.#answer(message);
+    }
+  }
+
+  /** @param {any} message */
+  async #answer(message) {
+    const request = new Request(message.id);
+    this.#current = request;
+    try {
+      const { value, transfer } = await this.#run(message, request);
+      scope.postMessage({ type: 'done', id: request.id, value }, transfer);
+    } catch (error) {
+      scope.postMessage({ type: 'error', id: request.id, error: errorToPlain(toQwenError(error)) });
+    } finally {
+      if (this.#current === request) this.#current = null;
+    }
+    if (this.#wasm?.lost) {
+      const text = 'the engine was lost after an internal fault: load the model again';
+      scope.postMessage({ type: 'fatal', error: { code: 'closed', message: text } });
+    }
+  }
+
+  /**
+   * @param {any} message
+   * @param {Request} request
+   * @returns {Promise<{ value: any, transfer?: Transferable[] }>}
+   */
+  async #run(message, request) {
+    switch (message.type) {
+      case 'plan':
+        return { value: await planModel(message, await this.#loadContext(message, request, [])) };
+      case 'load':
+        return { value: await this.#load(message, request) };
+      case 'selftest':
+        return { value: await selfTest(message.wasm) };
+      case 'tokenize': {
+        const jobs = this.#ready();
+        const value = message.prompts.map((/** @type {any} */ one) => jobs.tokenize(one, message.parseSpecial));
+        return { value, transfer: value.map((/** @type {Int32Array} */ ids) => ids.buffer) };
+      }
+      case 'detokenize':
+        return { value: this.#ready().detokenize(message.ids, message.skipSpecial) };
+      case 'generate':
+        return { value: await this.#ready().generate(message, request.port) };
+      case 'prefill': {
+        const ids = this.#ready().tokenize(message.prompt, true);
+        return { value: await this.#ready().prefill(ids, request.port) };
+      }
+      case 'forward': {
+        const value = await this.#ready().forward(message, request.port);
+        return { value, transfer: [value.logits.buffer, ...value.hidden.map((layer) => layer.buffer)] };
+      }
+      default:
+        throw qwenError('internal', `no request is called ${message.type}`);
+    }
+  }
+
+  #ready() {
+    if (!this.#jobs) throw qwenError('internal', 'no model is loaded');
+    return this.#jobs;
+  }
+
+  /**
+   * @param {any} message
+   * @param {Request} request
+   */
+  async #load(message, request) {
+    /** @type {string[]} */
+    const notes = [];
+    const loaded = await loadModel(message, await this.#loadContext(message, request, notes));
+    this.#wasm = loaded.wasm;
+    this.#jobs = new Jobs(loaded.wasm, loaded.info.vocabSize);
+    const { info, specialTokens, variables } = loaded;
+    return { info: { ...info, notes: [...info.notes, ...notes] }, specialTokens, variables };
+  }
+
+  /**
+   * @param {import('../protocol.js').LoadRequest} message
+   * @param {Request} request
+   * @param {string[]} notes
+   * @returns {Promise<import('./loading.js').LoadContext>}
+   */
+  async #loadContext(message, request, notes) {
+    return {
+      signal: request.control.signal,
+      store: await storeOf(message, notes),
+      trial: { store: async () => deviceStore(message.cache), device: `${WASM_VERSION} ${agent()}` },
+      readPage: (file, offset, length) => this.#readPage(file, offset, length),
+      progress: request.port.progress,
+      note: (note) => notes.push(note),
+    };
+  }
+
+  /**
+   * @param {number} file
+   * @param {number} offset
+   * @param {number} length
+   * @returns {Promise<Uint8Array>}
+   */
+  #readPage(file, offset, length) {
+    const call = ++this.#calls;
+    return new Promise((resolve, reject) => {
+      this.#reads.set(call, { resolve, reject });
+      scope.postMessage({ type: 'read', call, file, offset, length });
+    });
+  }
+}
+
+/** What tells this machine from another, as far as a browser lets a page know. */
+const agent = () => node?.agent() ?? navigator.userAgent;
+
+/** @param {import('../protocol.js').LoadRequest['cache']} cache */
+async function deviceStore(cache) {
+  if (cache === false) return null;
+  return (node ? node.folderStore : opfsStore)(cache === 'auto' ? undefined : cache);
+}
+
+/**
+ * Where files of the network are kept; null: nowhere.
+ * @param {import('../protocol.js').LoadRequest} message
+ * @param {string[]} notes
+ */
+async function storeOf({ cache, source }, notes) {
+  const remote =
+    source.siblings ?? Object.values(source.files).map((place) => (place.kind === 'url' ? place.url : ''))[0];
+  if (cache === false || !remote || (remote.startsWith('file:') && !remote.endsWith('.json'))) return null;
+  const store = await deviceStore(cache);
+  if (!store)
+    notes.push(
+      'nothing is kept on this device: there is no place to keep it (the page needs https, and no private window)',
+    );
+  return store;
+}
+
+/** @param {import('../protocol.js').WasmChoice} choice */
+async function selfTest(choice) {
+  const { module, bytes } = await compileWasm(choice.urls[buildName(choice)]);
+  const memory = fixedMemory(pagesFor(SELF_TEST_BYTES, choice.threads), choice.shared);
+  const wasm = await Wasm.start(module, memory, { threads: choice.threads });
+  await turn();
+  const { ok, report } = wasm.selfTest();
+  wasm.close();
+  return {
+    ok,
+    report: `build qwen2${buildName(choice)}.wasm (${bytes} bytes), ${choice.threads} thread(s)\n${report}`,
+  };
+}
+
+/** @param {{ id: number, template: string, variables: Record<string, unknown> }} message */
+function render({ id, template, variables }) {
+  try {
+    scope.postMessage({ type: 'done', id, value: renderTemplate(template, variables) });
+  } catch (error) {
+    scope.postMessage({ type: 'error', id, error: errorToPlain(toQwenError(error)) });
+  }
+}
+
+if (scope.name === TEMPLATE_WORKER) {
+  scope.onmessage = ({ data }) => render(data);
+  scope.postMessage({ type: 'ready' });
+} else if (scope.name === ENGINE_WORKER) {
+  const worker = new EngineWorker();
+  scope.onmessage = ({ data }) => worker.receive(data);
+  scope.postMessage({ type: 'ready' });
+}

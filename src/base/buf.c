@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ * Growable arrays: capacity doubles, so that n appends cost O(n). */
+#include "base/buf.h"
+
+#include "base/alloc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+qw_text qw_text_of(const char *c_string)
+{
+    return (qw_text){c_string, strlen(c_string)};
+}
+
+/* A block for at least n + more items, or NULL. */
+static void *grown(void *block, size_t n, size_t more, size_t *cap, size_t size)
+{
+    size_t wanted = *cap < 16 ? 16 : *cap;
+    void *larger;
+
+    if (more > PTRDIFF_MAX - n) return NULL;
+    while (wanted < n + more) wanted = wanted > PTRDIFF_MAX / 2 ? n + more : wanted * 2;
+    larger = qw_realloc(block, wanted, size);
+    if (larger) *cap = wanted;
+    return larger;
+}
+
+qw_status qw_buf_append(qw_buf *b, const void *bytes, size_t n, qw_error *err)
+{
+    if (n > b->cap - b->n) {
+        char *larger = grown(b->bytes, b->n, n, &b->cap, 1);
+        if (!larger) return qw_fail_memory(err, "text", (double)b->n + (double)n);
+        b->bytes = larger;
+    }
+    if (n) memcpy(b->bytes + b->n, bytes, n);
+    b->n += n;
+    return QW_OK;
+}
+
+qw_status qw_buf_printf(qw_buf *b, qw_error *err, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (n < 0 || (size_t)n >= sizeof text)
+        return qw_fail(err, QW_ERR_INTERNAL, "formatted text is too long (%d bytes)", n);
+    return qw_buf_append(b, text, (size_t)n, err);
+}
+
+void qw_buf_free(qw_buf *b)
+{
+    qw_free(b->bytes);
+    *b = (qw_buf){0};
+}
+
+qw_status qw_ids_append(qw_ids *ids, const int32_t *v, size_t n, qw_error *err)
+{
+    if (n > ids->cap - ids->n) {
+        int32_t *larger = grown(ids->v, ids->n, n, &ids->cap, sizeof *v);
+        if (!larger) return qw_fail_memory(err, "token ids", 4 * ((double)ids->n + (double)n));
+        ids->v = larger;
+    }
+    if (n) memcpy(ids->v + ids->n, v, n * sizeof *v);
+    ids->n += n;
+    return QW_OK;
+}
+
+qw_status qw_ids_push(qw_ids *ids, int32_t id, qw_error *err)
+{
+    return qw_ids_append(ids, &id, 1, err);
+}
+
+void qw_ids_free(qw_ids *ids)
+{
+    qw_free(ids->v);
+    *ids = (qw_ids){0};
+}

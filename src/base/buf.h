@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * Counted text, and two growable arrays: bytes and token ids. A failed append leaves the array as it was. */
+#ifndef QW_BUF_H
+#define QW_BUF_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* UTF-8 or raw bytes, counted: may hold NUL, need not end in one. Borrowed. */
+typedef struct qw_text {
+    const char *bytes;
+    size_t n;
+} qw_text;
+
+/* The text of a C string or literal. */
+qw_text qw_text_of(const char *c_string);
+
+/* Zero-initialise to make an empty one; the owner calls the free function. */
+typedef struct qw_buf {
+    char *bytes;
+    size_t n, cap;
+} qw_buf;
+
+typedef struct qw_ids {
+    int32_t *v;
+    size_t n, cap;
+} qw_ids;
+
+qw_status qw_buf_append(qw_buf *b, const void *bytes, size_t n, qw_error *err);
+qw_status qw_buf_printf(qw_buf *b, qw_error *err, const char *format, ...) QW_PRINTF(3, 4);
+void qw_buf_free(qw_buf *b);
+
+qw_status qw_ids_push(qw_ids *ids, int32_t id, qw_error *err);
+qw_status qw_ids_append(qw_ids *ids, const int32_t *v, size_t n, qw_error *err);
+void qw_ids_free(qw_ids *ids);
+
+#endif

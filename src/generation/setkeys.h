@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ * The keys of settings.h: one table of what is supported, one of what Transformers knows beyond that, and the typed,
+ * range-checked reading of one value into a qw_settings. Merging and rules between keys are settings.c's. */
+#ifndef QW_SETKEYS_H
+#define QW_SETKEYS_H
+
+#include "base/json.h"
+#include "generation/settings.h"
+
+typedef enum qw_setkey_id {
+    QW_KEY_MAX_NEW_TOKENS,
+    QW_KEY_MAX_LENGTH,
+    QW_KEY_MIN_LENGTH,
+    QW_KEY_MIN_NEW_TOKENS,
+    QW_KEY_MAX_TIME,
+    QW_KEY_DO_SAMPLE,
+    QW_KEY_TEMPERATURE,
+    QW_KEY_TOP_K,
+    QW_KEY_TOP_P,
+    QW_KEY_MIN_P,
+    QW_KEY_TYPICAL_P,
+    QW_KEY_EPSILON_CUTOFF,
+    QW_KEY_ETA_CUTOFF,
+    QW_KEY_REMOVE_INVALID_VALUES,
+    QW_KEY_RENORMALIZE_LOGITS,
+    QW_KEY_REPETITION_PENALTY,
+    QW_KEY_PRESENCE_PENALTY,
+    QW_KEY_FREQUENCY_PENALTY,
+    QW_KEY_NO_REPEAT_NGRAM_SIZE,
+    QW_KEY_BAD_WORDS_IDS,
+    QW_KEY_SEQUENCE_BIAS,
+    QW_KEY_LOGIT_BIAS,
+    QW_KEY_SUPPRESS_TOKENS,
+    QW_KEY_BEGIN_SUPPRESS_TOKENS,
+    QW_KEY_FORCED_EOS_TOKEN_ID,
+    QW_KEY_DECAY,
+    QW_KEY_EOS_TOKEN_ID,
+    QW_KEY_PAD_TOKEN_ID,
+    QW_KEY_NUM_RETURN_SEQUENCES,
+    QW_KEY_RUN_OPTIONS, /* from here on: of a call only, never of a file */
+    QW_KEY_SEED = QW_KEY_RUN_OPTIONS,
+    QW_KEY_RNG_STATE,
+    QW_KEY_LOGPROBS,
+    QW_KEY_SKIP_SPECIAL_TOKENS,
+    QW_KEY_CUSTOM_PROCESSOR,
+    QW_KEY_CHAT,
+    QW_KEY_COUNT, /* not a key: unknown name */
+} qw_setkey_id;
+
+/* The key of that name; QW_KEY_COUNT where it is none of ours. */
+qw_setkey_id qw_setkey_find(const char *name);
+const char *qw_setkey_name(qw_setkey_id key);
+
+/* Reads value into the key's field of *s, whose old content is freed; on an error *s is unchanged. what names the
+ * source in errors. Errors: usage (wrong kind, out of range, an id outside 0 .. n_vocab - 1), memory. */
+qw_status qw_setkey_read(qw_settings *s, qw_setkey_id key, const qw_json *value, int32_t n_vocab, const char *what,
+                         qw_error *err);
+
+typedef enum qw_foreign {
+    QW_FOREIGN_UNKNOWN, /* no key of Transformers' either */
+    QW_FOREIGN_SILENT,  /* metadata, or a value that changes nothing */
+    QW_FOREIGN_IDLE,    /* has no effect on what comes out here */
+    QW_FOREIGN_REFUSED, /* asks for what is not supported */
+} qw_foreign;
+
+/* What to do with a key that is not ours; *instead (never NULL) is the way out, for the message. */
+qw_foreign qw_setkey_foreign(const char *name, const qw_json *value, const char **instead);
+
+/* dst holds 64 bytes; the value as an error message shows it. */
+const char *qw_setkey_show(char dst[64], const qw_json *value);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ * The model: embedding, pre-norm layers of attention and SwiGLU, final norm, LM head. Prefill, decoding and batches are one
+ * function over n tokens, each the next position of some row.
+ * Source: "Qwen2 Technical Report" (arXiv 2407.10671). */
+#ifndef QW_FORWARD_H
+#define QW_FORWARD_H
+
+#include "model/attention.h"
+#include "kernels/matmul.h"
+#include "model/model.h"
+
+static inline int32_t qw_min(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int32_t qw_max(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* All that a pass needs beside weights and cache, planned once: a pass allocates nothing. */
+typedef struct qw_scratch {
+    int32_t max_tokens, max_logits;
+    float *inv_freq, rope_scale;
+    float *x, *h, *q, *k, *v, *att; /* [max_tokens][...] residual stream, normed input, heads */
+    float *gate, *up;               /* [max_tokens][ffn_dim] */
+    float *cos_sin;                 /* [max_tokens][head_dim / 2][2] */
+    float *attention;               /* one region a thread */
+    float *logits;                  /* [max_logits][n_vocab] */
+    int32_t *row, *pos;             /* [max_logits] of the tokens whose logits are wanted */
+    qw_acts acts;
+} qw_scratch;
+
+double qw_scratch_bytes(const qw_config *c, int32_t max_tokens, int32_t max_logits, int32_t threads);
+/* Errors: memory. The caller's scratch is zero before and may be freed after any outcome. */
+qw_status qw_scratch_init(qw_scratch *s, const qw_config *c, int32_t max_tokens, int32_t max_logits, int32_t threads,
+                          qw_error *err);
+void qw_scratch_free(qw_scratch *s);
+
+/* One pass. Positions are reserved in the cache before; ids are in range. */
+typedef struct qw_pass {
+    const int32_t *ids;    /* [at.n] */
+    qw_positions at;       /* tokens of a row stand together, positions ascending */
+    const int32_t *wanted; /* [n_wanted] ascending indices of the tokens whose logits are wanted */
+    int32_t n_wanted;      /* <= max_logits */
+    float *hidden;         /* [n_layer + 2][at.n][dim] embedding, after each layer, after the final norm; or NULL */
+} qw_pass;
+
+/* Takes the pass from layer `first` up to `last`: layer 0 begins with the embedding, n_layer ends with the LM head. Slices of one
+ * pass follow each other on the same scratch, with no other pass between them. After the last slice the logits
+ * [n_wanted][n_vocab] stand in s->logits, and the tokens' keys and values in the cache. */
+void qw_forward(const qw_model *m, qw_scratch *s, qw_kv *kv, qw_pool *pool, const qw_pass *pass, int32_t first,
+                int32_t last);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ * What is loaded: hyperparameters, weights bound once with every shape checked, tokenizer, and the texts that the file
+ * brings. No look-up by name happens after loading. */
+#ifndef QW_MODEL_H
+#define QW_MODEL_H
+
+#include "base/buf.h"
+#include "model/config.h"
+#include "kernels/panel.h"
+#include "tokenizer/tokenizer.h"
+
+/* All matrices [out, in] as the file has them; vectors float32. */
+typedef struct qw_layer {
+    float *norm_attn, *norm_ffn; /* [dim] */
+    float *bq, *bk, *bv;         /* [n_head * head_dim], [n_kv_head * head_dim] twice; NULL where the file has none */
+    qw_mat wq, wk, wv;           /* [n_head or n_kv_head * head_dim, dim] */
+    qw_mat wo;                   /* [dim, n_head * head_dim] */
+    qw_mat w_gate, w_up;         /* [ffn_dim, dim] */
+    qw_mat w_down;               /* [dim, ffn_dim] */
+} qw_layer;
+
+typedef struct qw_weights {
+    qw_mat embed; /* [n_vocab, dim] */
+    qw_mat head;  /* [n_vocab, dim]; the same data as embed where tied */
+    bool head_is_embed;
+    float *norm_out; /* [dim] */
+    qw_layer *layer; /* [n_layer] */
+    size_t bytes;    /* of everything above */
+} qw_weights;
+
+enum { QW_EOS_MAX = 16 };
+
+typedef struct qw_model {
+    qw_config config;
+    qw_weights weights;
+    qw_tokenizer *tokenizer; /* NULL where the source has none (ids still work) */
+    qw_buf name;
+    qw_buf chat_template; /* empty: none */
+    qw_buf
+        generation_config; /* the JSON text of generation_config.json, or what the GGUF's keys amount to; empty: none */
+    int32_t eos[QW_EOS_MAX], n_eos;
+    int32_t pad;                            /* -1: none */
+    double n_parameters;                    /* elements of all tensors bound, a tied matrix once */
+    double layout_bytes[QW_LAYOUT_K2M + 1]; /* bytes of weights as kept, by layout; vectors count as f32 */
+    qw_buf notes;                           /* one remark a line: what was odd and could be lived with */
+} qw_model;
+
+/* Frees what the model holds and zeroes it; a zeroed model is a no-op. */
+void qw_model_free(qw_model *m);
+
+#endif
