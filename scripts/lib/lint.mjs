@@ -1,11 +1,11 @@
 // The checks that need no test program: format, warnings, types, and the lists that must agree with the tree.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { engineExports, WASM_BUILDS } from '../build/wasm.mjs';
 import { cmakeBuild } from './cmake.mjs';
-import { cFiles, filesIn } from './files.mjs';
+import { cFiles, filesBelow, filesIn } from './files.mjs';
 import { at, capture, captureAside } from './run.mjs';
+import { circlesOfCalls, faultsOfC, faultsOfJs } from './structure.mjs';
 
 /** The clang-format whose results are the rule; others differ in small things. */
 const CLANG_FORMAT = 14;
@@ -31,7 +31,17 @@ const types = (config) => captureAside(at('node_modules/.bin/tsc'), ['-p', confi
 const contract = () =>
   existsSync(at('dist/index.d.ts')) ? types('tests/types/tsconfig.json') : { skipped: 'dist/ is not built' };
 
-const includes = () => captureAside(process.execPath, [at('scripts/check-includes.mjs')]);
+/** Rooms and circles, by includes and imports. */
+const structure = () => verdict([...faultsOfC(), ...faultsOfJs()]);
+
+/** The objects of the optimised native library by their files. */
+function nativeObjects() {
+  cmakeBuild('native', 'core_native');
+  const folder = 'build/native/CMakeFiles/core_native.dir/';
+  return Object.fromEntries(cmakeList('QW_SOURCES').map((name) => [at(`${folder}src/${name}.c.o`), `src/${name}.c`]));
+}
+
+const calls = () => verdict(circlesOfCalls(nativeObjects()));
 
 /** The names of a list in CMakeLists.txt. */
 function cmakeList(name) {
@@ -49,8 +59,8 @@ function fileLists() {
     for (const file of listed.filter((one) => !present.includes(one))) faults.push(`${list}: there is no ${file}`);
   };
   const named = (list, prefix) => cmakeList(list).map((name) => `${prefix}${name}.c`);
-  const programs = ['alloc', 'main', 'wasm', 'file_source'].map((name) => `src/${name}.c`);
-  compare('QW_SOURCES', filesIn('src', /\.c$/), [...named('QW_SOURCES', 'src/'), ...programs]);
+  const programs = ['base/alloc', 'hosts/main', 'hosts/wasm', 'hosts/file_source'].map((name) => `src/${name}.c`);
+  compare('QW_SOURCES', filesBelow('src', /\.c$/), [...named('QW_SOURCES', 'src/'), ...programs]);
   compare('QW_TESTS', filesIn('tests/c', /^test_.*\.c$/), named('QW_TESTS', 'tests/c/test_'));
   compare('QW_FUZZERS', filesIn('tests/c', /^fuzz_.*\.c$/), named('QW_FUZZERS', 'tests/c/fuzz_'));
   compare('QW_CONFORMANCE', filesIn('tests/c', /^conformance.*\.c$/), named('QW_CONFORMANCE', 'tests/c/'));
@@ -69,7 +79,7 @@ const WARNINGS = [
 
 /** One plain line compiles and links the command line: the build system holds no secrets. */
 async function plainCompile(compiler) {
-  const sources = filesIn('src', /\.c$/).filter((file) => file !== 'src/wasm.c');
+  const sources = filesBelow('src', /\.c$/).filter((file) => file !== 'src/hosts/wasm.c');
   mkdirSync(at('build/plain'), { recursive: true });
   const cjson = `build/plain/cJSON-${compiler}.o`;
   const dependency = await captureAside(compiler, [
@@ -106,27 +116,26 @@ async function plainCompile(compiler) {
 /** No function of libm but the exactly rounded ones: others differ from one C library to the next. */
 async function noLibm() {
   const inexact = /^(a?(sin|cos|tan)h?|atan2|exp2?|expm1|log(2|10|1p)?|pow|cbrt|hypot|erfc?|[lt]gamma|fma)[fl]?$/;
-  cmakeBuild('native', 'core_native');
   const faults = [];
-  for (const object of filesIn('build/native/CMakeFiles/core_native.dir/src', /\.o$/)) {
+  for (const [object, file] of Object.entries(nativeObjects())) {
     const names = capture('nm', ['-u', '--format=posix', object]).stdout.split('\n');
     for (const name of names.map((line) => line.split(' ')[0]).filter((one) => inexact.test(one))) {
-      faults.push(`${path.basename(object, '.c.o')}.c calls ${name}()`);
+      faults.push(`${file} calls ${name}()`);
     }
   }
   return verdict(faults);
 }
 
-/** The four builds export the same functions, which are those that js/wasm.js lists. */
+/** The four builds export the same functions, which are those that js/worker/wasm.js lists. */
 async function exportsAgree() {
   if (!existsSync(at('dist/qwen2.wasm'))) return { skipped: 'dist/ is not built' };
-  const { EXPORTS } = await import(pathToFileURL(at('js/wasm.js')).href);
+  const { EXPORTS } = await import(pathToFileURL(at('js/worker/wasm.js')).href);
   const listed = EXPORTS.map((name) => `qwx_${name}`);
   const faults = [];
   for (const build of WASM_BUILDS) {
     const exported = engineExports(build);
     for (const name of exported.filter((one) => !listed.includes(one)))
-      faults.push(`js/wasm.js does not list ${name} of ${build}.wasm`);
+      faults.push(`js/worker/wasm.js does not list ${name} of ${build}.wasm`);
     for (const name of listed.filter((one) => !exported.includes(one)))
       faults.push(`${build}.wasm does not export ${name}`);
   }
@@ -151,7 +160,8 @@ export const CHECKS = [
   { name: 'types of JavaScript', run: () => types('tsconfig.json') },
   { name: 'types of scripts', run: () => types('scripts/tsconfig.json') },
   { name: 'types against the contract', run: contract },
-  { name: 'order of includes', run: includes },
+  { name: 'rooms', run: structure },
+  { name: 'circles of calls', run: calls },
   { name: 'lists of files', run: fileLists },
   { name: 'plain compile, gcc', run: () => plainCompile('gcc') },
   { name: 'plain compile, clang', run: () => plainCompile('clang') },
