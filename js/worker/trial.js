@@ -1,4 +1,4 @@
-// simd: 'auto' where both builds validate: the trial that each build carries (src/kernels/calibrate.c) is run once on a device, and
+// simd: 'auto' where both builds validate: the trial that each build carries (src/kernels/kernel_choice.c) is run once on a device, and
 // what won is remembered beside the models. Results do not depend on the choice, only speed does.
 import { SIMD_FILE } from '../weights/cache.js';
 

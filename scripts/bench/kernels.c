@@ -13,7 +13,7 @@ enum { COLS = 1024, MANY_ROWS = 131072, FEW_ROWS = 512, BATCH = 8, TOKENS = 64 }
 
 typedef struct bench {
     qw_pool *pool;
-    qw_acts acts;
+    qw_activations acts;
     float *x, *y;
 } bench;
 
@@ -22,7 +22,7 @@ static double seconds_of(bench *b, const qw_mat *m, int32_t n, int32_t repeat)
     qw_product p = {b->y, m, NULL};
     double best = 1e9;
 
-    qw_acts_set(&b->acts, b->pool, b->x, n, COLS, qw_layout_is_integer(m->layout));
+    qw_activations_set(&b->acts, b->pool, b->x, n, COLS, qw_layout_is_integer(m->layout));
     for (int i = 0; i < 4; i++) {
         double start = emscripten_get_now(), t;
         for (int32_t k = 0; k < repeat; k++) qw_matmul(b->pool, &b->acts, &p, 1);
@@ -81,7 +81,7 @@ static void measure_all(void *arg)
     printf("{\"threads\":%d,\"region_us\":%.2f}\n", qw_pool_threads(b->pool), region_us(b));
     for (int kernel = 0; kernel <= QW_KERNEL_DOT32; kernel++)
         for (int layout = QW_LAYOUT_I8; layout <= QW_LAYOUT_K2M; layout++) {
-            if (!qw_acts_use(&b->acts, (qw_kernel)kernel)) continue;
+            if (!qw_activations_use(&b->acts, (qw_kernel)kernel)) continue;
             measure(b, (qw_layout)layout, names[kernel]);
         }
     emscripten_force_exit(0);
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 {
     qw_error err;
 
-    if (qw_pool_new(&made.pool, argc > 1 ? atoi(argv[1]) : 1, &err) || qw_acts_init(&made.acts, TOKENS, COLS, &err)) {
+    if (qw_pool_new(&made.pool, argc > 1 ? atoi(argv[1]) : 1, &err) || qw_activations_init(&made.acts, TOKENS, COLS, &err)) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }

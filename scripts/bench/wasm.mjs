@@ -13,10 +13,10 @@ const SHARED_FLAGS = [
 ];
 /** What kernels.c and spin.c need of the engine. */
 const KERNEL_SOURCES = [
-  ...['alloc', 'status', 'dtype', 'quant', 'panel', 'pool', 'matmul'],
-  ...['kernel_float', 'kernel_one', 'kernel_tile', 'acts'],
+  ...['base/alloc', 'base/status', 'base/pool', 'kernels/dtype', 'kernels/quant', 'kernels/panel', 'kernels/matmul'],
+  ...['kernels/kernel_float', 'kernels/kernel_token', 'kernels/kernel_tile', 'kernels/activations'],
 ];
-const SPIN_SOURCES = ['alloc', 'status', 'pool'];
+const SPIN_SOURCES = ['base/alloc', 'base/status', 'base/pool'];
 
 /** The Node whose engine is measured. */
 export const NODE = nodeWithRelaxedSimd() ?? process.execPath;

@@ -2,6 +2,8 @@
  * Allocation with checked products, and a test build in which the n-th request fails. */
 #include "base/alloc.h"
 
+#include "base/arithmetic.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,13 +48,6 @@ static void *counted(void *block)
     return block;
 }
 #endif
-
-bool qw_mul(size_t a, size_t b, size_t *product)
-{
-    if (b && a > SIZE_MAX / b) return false;
-    *product = a * b;
-    return true;
-}
 
 static bool allowed(size_t n, size_t size, size_t *bytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The only caller of malloc. Every function returns NULL instead of growing past what there is; sizes that come from
- * files go through the checked product. Blocks of 64-byte alignment serve kernels and pages. */
+ * files go through a checked product (arithmetic.h). Blocks of 64-byte alignment serve kernels and pages. */
 #ifndef QW_ALLOC_H
 #define QW_ALLOC_H
 
@@ -20,9 +20,6 @@ void *qw_realloc(void *block, size_t n, size_t size);
 
 /* Frees any block of this header; NULL is a no-op. */
 void qw_free(void *block);
-
-/* a * b into *product; false where it passes SIZE_MAX. */
-bool qw_mul(size_t a, size_t b, size_t *product);
 
 /* In builds with QW_TEST_ALLOC: the n-th allocation from now on (0 = the next) and all later ones fail; negative: none does.
  * count is the number of allocations since the last call of qw_alloc_test_fail, live the blocks not yet freed. */

@@ -13,6 +13,33 @@ qw_text qw_text_of(const char *c_string)
     return (qw_text){c_string, strlen(c_string)};
 }
 
+bool qw_text_equal(qw_text a, qw_text b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.bytes, b.bytes, a.n) == 0);
+}
+
+bool qw_text_is(qw_text text, const char *c_string)
+{
+    return qw_text_equal(text, qw_text_of(c_string));
+}
+
+bool qw_text_begins(qw_text text, const char *c_string)
+{
+    size_t n = strlen(c_string);
+
+    return text.n >= n && qw_text_equal((qw_text){text.bytes, n}, (qw_text){c_string, n});
+}
+
+size_t qw_utf8_write(char out[4], uint32_t c)
+{
+    static const uint32_t leads[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+    for (size_t i = n; i-- > 1; c >>= 6) out[i] = (char)(0x80 | (c & 0x3F));
+    out[0] = (char)(leads[n] | c);
+    return n;
+}
+
 /* A block for at least n + more items, or NULL. */
 static void *grown(void *block, size_t n, size_t more, size_t *cap, size_t size)
 {

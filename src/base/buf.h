@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,14 @@ typedef struct qw_text {
 
 /* The text of a C string or literal. */
 qw_text qw_text_of(const char *c_string);
+
+/* The same bytes. */
+bool qw_text_equal(qw_text a, qw_text b);
+bool qw_text_is(qw_text text, const char *c_string);
+bool qw_text_begins(qw_text text, const char *c_string);
+
+/* Writes the UTF-8 of a code point below 0x110000 (a surrogate too) and returns its length, 1 to 4. */
+size_t qw_utf8_write(char out[4], uint32_t c);
 
 /* Zero-initialise to make an empty one; the owner calls the free function. */
 typedef struct qw_buf {

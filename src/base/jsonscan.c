@@ -2,7 +2,7 @@
  * The scanner's state is what may come next; containers are a bit each on a stack of 64, so nesting costs no memory. */
 #include "base/jsonscan.h"
 
-#include "base/show.h"
+#include "base/quote_text.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ static qw_status scan_fail(const qw_scan *s, const char *wanted, qw_error *err)
 
     if (!left) return qw_fail(err, QW_ERR_FORMAT, "%s: the JSON text ends too early, %s was expected", s->what, wanted);
     return qw_fail(err, QW_ERR_FORMAT, "%s: not JSON at byte %zu, %s was expected, got \"%s\"", s->what,
-                   (size_t)(s->at - s->begin), wanted, qw_show(shown, (qw_text){s->at, left < 16 ? left : 16}));
+                   (size_t)(s->at - s->begin), wanted, qw_quote_text(shown, (qw_text){s->at, left < 16 ? left : 16}));
 }
 
 static void skip_blanks(qw_scan *s)
@@ -251,17 +251,6 @@ qw_status qw_scan_skip(qw_scan *s, const qw_scan_token *first, qw_error *err)
     return QW_OK;
 }
 
-static size_t utf8_encode(char out[4], int32_t code)
-{
-    uint32_t c = (uint32_t)code;
-    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    static const uint32_t lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
-
-    for (size_t i = n; i-- > 1; c >>= 6) out[i] = (char)(0x80 | (c & 63));
-    out[0] = (char)(lead[n] | c);
-    return n;
-}
-
 qw_status qw_scan_unescape(qw_buf *out, qw_text raw, qw_error *err)
 {
     const char *at = raw.bytes, *end = raw.bytes + raw.n;
@@ -276,7 +265,7 @@ qw_status qw_scan_unescape(qw_buf *out, qw_text raw, qw_error *err)
         if (!stop) return QW_OK;
         n = escape(stop, end, &code);
         if (!n) return qw_fail(err, QW_ERR_INTERNAL, "an escape was not checked before it was read");
-        QW_TRY(qw_buf_append(out, utf8, utf8_encode(utf8, code), err));
+        QW_TRY(qw_buf_append(out, utf8, qw_utf8_write(utf8, (uint32_t)code), err));
         at = stop + n;
     }
     return QW_OK;

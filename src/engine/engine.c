@@ -135,7 +135,7 @@ static qw_status finish_load(qw_engine *e, qw_error *err)
     qw_loader_free(e->loader);
     e->loader = NULL;
     QW_TRY(qw_kernel_fastest(&fastest, NULL, err));
-    qw_acts_use(&e->session.scratch.acts, fastest);
+    qw_activations_use(&e->session.scratch.acts, fastest);
     e->state = READY;
     if (e->options.n_ctx > e->model.config.n_ctx_train)
         return qw_buf_printf(&e->model.notes, err,

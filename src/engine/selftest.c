@@ -13,7 +13,7 @@ enum { ROWS = 22, COLS = 512, TOKENS = 7 };
 typedef struct trial {
     uint8_t *rows; /* the file's bytes */
     qw_mat mat;
-    qw_acts acts;
+    qw_activations acts;
     float x[TOKENS * COLS], fast[TOKENS * ROWS], slow[TOKENS * ROWS];
 } trial;
 
@@ -56,7 +56,7 @@ static int32_t differing(qw_pool *pool, trial *t, int32_t n)
     qw_product fast = {t->fast, &t->mat, NULL}, slow = {t->slow, &t->mat, NULL};
     int32_t count = 0;
 
-    qw_acts_set(&t->acts, pool, t->x, n, COLS, qw_layout_is_integer(t->mat.layout));
+    qw_activations_set(&t->acts, pool, t->x, n, COLS, qw_layout_is_integer(t->mat.layout));
     qw_matmul(pool, &t->acts, &fast, 1);
     qw_matmul_scalar(&t->acts, &slow);
     for (int32_t i = 0; i < n * ROWS; i++) count += memcmp(&t->fast[i], &t->slow[i], sizeof(float)) != 0;
@@ -82,12 +82,13 @@ qw_status qw_selftest(qw_pool *pool, bool *ok, qw_buf *report, qw_error *err)
 {
     trial *t = qw_calloc(1, sizeof *t);
     uint32_t state = 1;
-    qw_status status = t ? qw_acts_init(&t->acts, TOKENS, COLS, err) : qw_fail_memory(err, "the self-test", sizeof *t);
+    qw_status status =
+        t ? qw_activations_init(&t->acts, TOKENS, COLS, err) : qw_fail_memory(err, "the self-test", sizeof *t);
 
     *ok = true;
     for (uint32_t type = 0; status == QW_OK && type <= QW_BF16; type++)
         if (qw_dtype_known(type)) status = try_type(pool, t, (qw_dtype)type, &state, ok, report, err);
-    if (t) qw_acts_free(&t->acts);
+    if (t) qw_activations_free(&t->acts);
     qw_free(t);
     return status;
 }

@@ -4,7 +4,8 @@
 #include "files/gguf.h"
 
 #include "base/alloc.h"
-#include "base/show.h"
+#include "base/arithmetic.h"
+#include "base/quote_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static void about(reader *r, const char *what, qw_text name)
 {
     char shown[64];
 
-    snprintf(r->about, sizeof r->about, "%s%s", what, qw_show(shown, name));
+    snprintf(r->about, sizeof r->about, "%s%s", what, qw_quote_text(shown, name));
 }
 
 /* The header ends the file, or lies: n bytes do not fit between here and the end. */
@@ -169,11 +170,6 @@ static qw_status read_value(reader *r, qw_gguf_value *v)
     return QW_OK;
 }
 
-static bool text_is(qw_text text, const char *word)
-{
-    return text.n == strlen(word) && memcmp(text.bytes, word, text.n) == 0;
-}
-
 /* Power of two of at least 8 (the format asks for a multiple of 8), stored as u32. */
 static qw_status read_alignment(reader *r, qw_gguf *g)
 {
@@ -204,7 +200,7 @@ static qw_status read_values(reader *r, qw_gguf *g, uint64_t n)
         QW_TRY(read_value(r, v));
         if (r->need) return QW_OK;
         for (size_t i = 0; i < g->n_values; i++)
-            if (g->values[i].key.n == v->key.n && memcmp(g->values[i].key.bytes, v->key.bytes, v->key.n) == 0)
+            if (qw_text_equal(g->values[i].key, v->key))
                 return qw_fail(r->err, QW_ERR_FORMAT, "%s: %s is there twice", r->source->name, r->about);
     }
     return read_alignment(r, g);
@@ -364,6 +360,6 @@ void qw_gguf_free(qw_gguf *g)
 const qw_gguf_value *qw_gguf_find(const qw_gguf *g, const char *key)
 {
     for (size_t i = 0; i < g->n_values; i++)
-        if (text_is(g->values[i].key, key)) return &g->values[i];
+        if (qw_text_is(g->values[i].key, key)) return &g->values[i];
     return NULL;
 }

@@ -3,16 +3,11 @@
 #include "files/gguf_model.h"
 
 #include "base/alloc.h"
-#include "base/qmath.h"
-#include "base/show.h"
+#include "base/exact_math.h"
+#include "base/quote_text.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static bool text_is(qw_text text, const char *word)
-{
-    return text.n == strlen(word) && memcmp(text.bytes, word, text.n) == 0;
-}
 
 static qw_status note(qw_model *m, const char *text, qw_error *err)
 {
@@ -46,9 +41,9 @@ static qw_status read_architecture(const qw_gguf *g, qw_error *err)
     char shown[64];
 
     QW_TRY(qw_gguf_get_text(g, "general.architecture", &name, err));
-    if (text_is(name, "qwen2")) return QW_OK;
+    if (qw_text_is(name, "qwen2")) return QW_OK;
     if (!name.n) return qw_fail(err, QW_ERR_MODEL, "the GGUF file has no key general.architecture, qwen2 is read");
-    return qw_fail(err, QW_ERR_MODEL, "the model's architecture is \"%s\", qwen2 is read", qw_show(shown, name));
+    return qw_fail(err, QW_ERR_MODEL, "the model's architecture is \"%s\", qwen2 is read", qw_quote_text(shown, name));
 }
 
 static qw_status read_head_size(qw_config *c, const qw_gguf *g, qw_error *err)
@@ -112,12 +107,12 @@ static qw_status read_rope(qw_model *m, const qw_gguf *g, qw_error *err)
         QW_TRY(note(m, "the GGUF file has no qwen2.rope.freq_base: 10000 is used", err));
     QW_TRY(qw_gguf_get_double(g, "qwen2.rope.freq_base", &c->rope_theta, err));
     QW_TRY(qw_gguf_get_text(g, "qwen2.rope.scaling.type", &type, err));
-    if (text_is(type, "yarn")) return read_yarn(c, g, err);
+    if (qw_text_is(type, "yarn")) return read_yarn(c, g, err);
     QW_TRY(qw_gguf_get_double(g, "qwen2.rope.scaling.factor", &factor, err));
     QW_TRY(qw_gguf_get_double(g, "qwen2.rope.scale_linear", &linear, err));
-    if (!text_is(type, "none") && !(text_is(type, "linear") && factor >= 1 && factor <= 1))
+    if (!qw_text_is(type, "none") && !(qw_text_is(type, "linear") && factor >= 1 && factor <= 1))
         return qw_fail(err, QW_ERR_MODEL, "RoPE scaling \"%s\" with factor %g is not supported, only none and yarn",
-                       qw_show(shown, type), factor);
+                       qw_quote_text(shown, type), factor);
     if (!(linear >= 1 && linear <= 1))
         return qw_fail(err, QW_ERR_MODEL, "RoPE scaling qwen2.rope.scale_linear %g is not supported, only yarn is",
                        linear);
@@ -202,13 +197,14 @@ static qw_status read_tokenizer(qw_model *m, const qw_gguf *g, qw_error *err)
     if (!qw_gguf_find(g, "tokenizer.ggml.tokens"))
         return note(m, "the file has no tokenizer: only ids can be used", err);
     QW_TRY(qw_gguf_get_text(g, "tokenizer.ggml.model", &model, err));
-    if (!text_is(model, "gpt2"))
-        return qw_fail(err, QW_ERR_MODEL, "tokenizer.ggml.model is \"%s\", Qwen2's is gpt2", qw_show(shown, model));
+    if (!qw_text_is(model, "gpt2"))
+        return qw_fail(err, QW_ERR_MODEL, "tokenizer.ggml.model is \"%s\", Qwen2's is gpt2",
+                       qw_quote_text(shown, model));
     QW_TRY(qw_gguf_get_text(g, "tokenizer.ggml.pre", &pre, err));
     if (!pre.n) QW_TRY(note(m, "the file has no tokenizer.ggml.pre: text is split by Qwen2's rule", err));
-    else if (!text_is(pre, "qwen2"))
+    else if (!qw_text_is(pre, "qwen2"))
         QW_TRY(qw_buf_printf(&m->notes, err, "tokenizer.ggml.pre is \"%s\", not qwen2: text is split by Qwen2's rule\n",
-                             qw_show(shown, pre)));
+                             qw_quote_text(shown, pre)));
     QW_TRY(qw_gguf_get_bool(g, "tokenizer.ggml.add_bos_token", &bos, err));
     if (bos) QW_TRY(note(m, "tokenizer.ggml.add_bos_token is true, but Qwen2 has no such token: none is added", err));
     return build_tokenizer(m, g, err);

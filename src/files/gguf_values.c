@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
-#include "base/show.h"
+#include "base/quote_text.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@ static qw_status wrong_type(const qw_gguf_value *v, const char *wanted, qw_error
 {
     char shown[64];
 
-    return qw_fail(err, QW_ERR_FORMAT, "GGUF key %s must be %s, it has type %u", qw_show(shown, v->key), wanted,
+    return qw_fail(err, QW_ERR_FORMAT, "GGUF key %s must be %s, it has type %u", qw_quote_text(shown, v->key), wanted,
                    v->type);
 }
 

@@ -3,7 +3,7 @@
 #include "files/hf.h"
 
 #include "base/alloc.h"
-#include "base/show.h"
+#include "base/quote_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,7 +139,7 @@ qw_status qw_hf_index_files(const qw_json *index, const char ***out, size_t *n, 
         if (!plain_name(qw_json_string(item)))
             return qw_fail(err, QW_ERR_FORMAT,
                            "model.safetensors.index.json: \"%s\" is not the name of a .safetensors file beside it",
-                           qw_show(shown, qw_text_of(qw_json_string(item))));
+                           qw_quote_text(shown, qw_text_of(qw_json_string(item))));
     names = qw_calloc(n_items, sizeof *names);
     if (!names) return qw_fail_memory(err, "the index", (double)n_items * sizeof *names);
     for (const qw_json *item = qw_json_first(map); item; item = qw_json_next(item))
@@ -161,10 +161,10 @@ qw_status qw_hf_check_index(const qw_json *index, const qw_tensors *tensors, con
     for (const qw_json *item = qw_json_first(qw_json_get(index, "weight_map")); item; item = qw_json_next(item)) {
         size_t i = qw_tensors_find(tensors, qw_text_of(qw_json_key(item)));
         if (i == SIZE_MAX || strcmp(file_names[tensors->v[i].file], qw_json_string(item)) != 0)
-            return qw_fail(err, QW_ERR_MODEL,
-                           "model.safetensors.index.json says that tensor %s is in %s, but it is %s%s",
-                           qw_show(a, qw_text_of(qw_json_key(item))), qw_show(b, qw_text_of(qw_json_string(item))),
-                           i == SIZE_MAX ? "missing" : "in ", i == SIZE_MAX ? "" : file_names[tensors->v[i].file]);
+            return qw_fail(
+                err, QW_ERR_MODEL, "model.safetensors.index.json says that tensor %s is in %s, but it is %s%s",
+                qw_quote_text(a, qw_text_of(qw_json_key(item))), qw_quote_text(b, qw_text_of(qw_json_string(item))),
+                i == SIZE_MAX ? "missing" : "in ", i == SIZE_MAX ? "" : file_names[tensors->v[i].file]);
     }
     return QW_OK;
 }

@@ -3,8 +3,8 @@
  * refused by name. */
 #include "files/hf.h"
 
-#include "base/qmath.h"
-#include "base/show.h"
+#include "base/exact_math.h"
+#include "base/quote_text.h"
 
 #include <string.h>
 
@@ -54,21 +54,21 @@ static qw_status check_kind(const qw_json_in *in)
     QW_TRY(qw_json_get_string(in, "model_type", &type));
     if (type && strcmp(type, "qwen2") != 0)
         return qw_fail(in->err, QW_ERR_MODEL, "config.json: model_type is \"%s\", qwen2 is read",
-                       qw_show(shown, qw_text_of(type)));
+                       qw_quote_text(shown, qw_text_of(type)));
     if (architectures && !array_has(architectures, "Qwen2ForCausalLM"))
         return qw_fail(in->err, QW_ERR_MODEL, "config.json: architectures has \"%s\", Qwen2ForCausalLM is read",
-                       qw_show(shown, qw_text_of(qw_json_string(qw_json_first(architectures)))));
+                       qw_quote_text(shown, qw_text_of(qw_json_string(qw_json_first(architectures)))));
     if (!type && !architectures)
         return qw_fail(in->err, QW_ERR_MODEL, "config.json has neither model_type nor architectures: is it a Qwen2's?");
     QW_TRY(qw_json_get_string(in, "hidden_act", &act));
     if (strcmp(act, "silu") != 0)
         return qw_fail(in->err, QW_ERR_MODEL, "config.json: hidden_act is \"%s\", only silu is supported",
-                       qw_show(shown, qw_text_of(act)));
+                       qw_quote_text(shown, qw_text_of(act)));
     if (quantization)
         return qw_fail(in->err, QW_ERR_MODEL,
                        "config.json: quantization_config (%s) is not supported: use the original "
                        "F32, F16 or BF16 checkpoint, or a GGUF file",
-                       qw_show(shown, qw_text_of(qw_json_string(qw_json_get(quantization, "quant_method")))));
+                       qw_quote_text(shown, qw_text_of(qw_json_string(qw_json_get(quantization, "quant_method")))));
     QW_TRY(qw_json_get_double(in, "partial_rotary_factor", 0, 1, &partial));
     QW_TRY(qw_json_get_bool(in, "use_mrope", &mrope));
     if (partial < 1 || mrope)
@@ -141,7 +141,7 @@ static qw_status rope_type(const qw_json_in *in, const char **type)
     QW_TRY(qw_json_get_string(in, "type", &older));
     if (*type && older && strcmp(*type, older) != 0)
         return qw_fail(in->err, QW_ERR_MODEL, "%s: rope_type \"%s\" and type \"%s\" differ: remove the wrong one",
-                       in->what, qw_show(a, qw_text_of(*type)), qw_show(b, qw_text_of(older)));
+                       in->what, qw_quote_text(a, qw_text_of(*type)), qw_quote_text(b, qw_text_of(older)));
     if (!*type) *type = older ? older : "default";
     return QW_OK;
 }
@@ -209,7 +209,7 @@ static qw_status read_rope(qw_model *m, const qw_json_in *top)
     if (strcmp(type, "default") != 0)
         return qw_fail(top->err, QW_ERR_MODEL,
                        "config.json: RoPE of type \"%s\" is not supported, only default and yarn are",
-                       qw_show(shown, qw_text_of(type)));
+                       qw_quote_text(shown, qw_text_of(type)));
     return QW_OK;
 }
 
@@ -229,7 +229,7 @@ static qw_status read_layer_types(qw_config *c, const qw_json *types, bool *any,
             return qw_fail(err, QW_ERR_MODEL,
                            "config.json: layer_types has \"%s\", supported are full_attention and "
                            "sliding_attention",
-                           qw_show(shown, qw_text_of(type)));
+                           qw_quote_text(shown, qw_text_of(type)));
     }
     return QW_OK;
 }

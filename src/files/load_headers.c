@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "files/loader_state.h"
 #include "files/safetensors.h"
-#include "base/show.h"
+#include "base/quote_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -218,7 +218,7 @@ static qw_status absent_html(qw_loader *l, qw_source *s, qw_error *err)
 
     if (!s->optional) return fail_html(s, err);
     QW_TRY(qw_buf_printf(&l->model.notes, err, "%s: got HTML, not the file: it counts as absent\n",
-                         qw_show(shown, qw_text_of(base_name(l, s)))));
+                         qw_quote_text(shown, qw_text_of(base_name(l, s)))));
     s->bytes = 0;
     qw_buf_free(&s->head);
     return qw_load_absent(l, s, err);

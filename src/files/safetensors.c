@@ -3,9 +3,10 @@
 #include "files/safetensors.h"
 
 #include "base/alloc.h"
+#include "base/arithmetic.h"
 #include "base/bytes.h"
 #include "base/jsonscan.h"
-#include "base/show.h"
+#include "base/quote_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,17 +55,12 @@ static qw_status fail(reader *r, const char *problem)
     char shown[64];
 
     return qw_fail(r->err, QW_ERR_FORMAT, "%s: tensor %s: %s", r->source->name,
-                   qw_show(shown, (qw_text){r->name.bytes, r->name.n}), problem);
+                   qw_quote_text(shown, (qw_text){r->name.bytes, r->name.n}), problem);
 }
 
 static qw_status next(reader *r, qw_scan_token *token)
 {
     return qw_scan_next(&r->scan, token, r->err);
-}
-
-static bool text_is(qw_text text, const char *word)
-{
-    return text.n == strlen(word) && memcmp(text.bytes, word, text.n) == 0;
 }
 
 /* Integers of an array into v[0..3]; *n counts all, *product multiplies them. */
@@ -123,10 +119,10 @@ static qw_status read_field(reader *r, qw_text key, entry *e)
 {
     qw_scan_token token;
 
-    if (text_is(key, "shape")) return read_shape(r, e);
-    if (text_is(key, "data_offsets")) return read_offsets(r, e);
+    if (qw_text_is(key, "shape")) return read_shape(r, e);
+    if (qw_text_is(key, "data_offsets")) return read_offsets(r, e);
     QW_TRY(next(r, &token));
-    if (!text_is(key, "dtype")) return qw_scan_skip(&r->scan, &token, r->err);
+    if (!qw_text_is(key, "dtype")) return qw_scan_skip(&r->scan, &token, r->err);
     if (e->dtype.bytes) return fail(r, "dtype is there twice");
     if (token.kind != QW_SCAN_STRING) return fail(r, "dtype must be a string");
     e->dtype = token.raw;
@@ -160,7 +156,7 @@ static uint64_t dtype_bits(qw_text dtype, uint32_t *type)
 
     *type = QW_DTYPE_OTHER;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (!text_is(dtype, known[i].name)) continue;
+        if (!qw_text_is(dtype, known[i].name)) continue;
         *type = known[i].type;
         return known[i].bits;
     }
@@ -225,7 +221,7 @@ static qw_status read_header(reader *r)
         if (token.kind == QW_SCAN_END_OBJECT) return next(r, &token);
         r->name.n = 0;
         QW_TRY(qw_scan_unescape(&r->name, token.raw, r->err));
-        if (text_is((qw_text){r->name.bytes, r->name.n}, "__metadata__")) QW_TRY(read_metadata(r));
+        if (qw_text_is((qw_text){r->name.bytes, r->name.n}, "__metadata__")) QW_TRY(read_metadata(r));
         else QW_TRY(read_tensor(r));
     }
 }

@@ -5,7 +5,7 @@
 #include "generation/logits.h"
 
 #include "base/alloc.h"
-#include "base/qmath.h"
+#include "base/exact_math.h"
 #include "kernels/softmax.h"
 
 #include <float.h>

@@ -3,6 +3,7 @@
 #include "generation/session.h"
 
 #include "base/alloc.h"
+#include "base/arithmetic.h"
 
 #include <string.h>
 

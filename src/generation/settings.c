@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Merges the settings of a call with the model's generation_config.json and Transformers' defaults, and applies the
  * rules between keys. A file that cannot be used as it stands costs notes, never the call. Single values are
- * setkeys.c's. */
+ * settings_table.c's. */
 #include "generation/settings.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "generation/setkeys.h"
+#include "generation/settings_table.h"
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ enum { TOP_K_DEFAULT = 50 };
 typedef uint64_t key_set;
 _Static_assert(QW_KEY_COUNT <= 64, "a key_set has 64 bits");
 
-static bool has(key_set set, qw_setkey_id key)
+static bool has(key_set set, qw_setting_id key)
 {
     return set >> key & 1;
 }
@@ -62,7 +62,7 @@ void qw_settings_free(qw_settings *s)
 /* ---- the model's file */
 
 /* EOS and pad are the loader's: it weighs the file against the tokenizer's own. */
-static bool is_loaders(qw_setkey_id key)
+static bool is_loaders(qw_setting_id key)
 {
     return key == QW_KEY_EOS_TOKEN_ID || key == QW_KEY_PAD_TOKEN_ID;
 }
@@ -70,18 +70,18 @@ static bool is_loaders(qw_setkey_id key)
 static qw_status read_file_key(qw_settings *s, const qw_json *item, const qw_model *m, qw_error *err)
 {
     const char *name = qw_json_key(item), *instead = "";
-    qw_setkey_id key = qw_setkey_find(name);
+    qw_setting_id key = qw_setting_find(name);
     qw_error problem = {0};
     qw_status status;
 
     if (is_loaders(key) || qw_json_kind_of(item) == QW_JSON_NULL || !strcmp(name, "stop_strings")) return QW_OK;
     if (key < QW_KEY_RUN_OPTIONS) {
-        status = qw_setkey_read(s, key, item, m->config.n_vocab, FILE_NAME, &problem);
+        status = qw_setting_read(s, key, item, m->config.n_vocab, FILE_NAME, &problem);
         if (status == QW_ERR_USAGE) return qw_buf_printf(&s->notes, err, "%s: ignored\n", problem.text);
         if (status && err) *err = problem;
         return status;
     }
-    switch (qw_setkey_foreign(name, item, &instead)) {
+    switch (qw_setting_foreign(name, item, &instead)) {
     case QW_FOREIGN_REFUSED:
         return qw_buf_printf(&s->notes, err, "%s: %s is not supported and was ignored\n", FILE_NAME, name);
     case QW_FOREIGN_UNKNOWN:
@@ -128,21 +128,21 @@ static qw_status read_file(qw_settings *s, const qw_model *m, qw_error *err)
 static qw_status read_call_key(qw_settings *s, const qw_json *item, const qw_model *m, key_set *set, qw_error *err)
 {
     const char *name = qw_json_key(item), *instead = "";
-    qw_setkey_id key = qw_setkey_find(name);
+    qw_setting_id key = qw_setting_find(name);
     char shown[64];
 
     if (qw_json_kind_of(item) == QW_JSON_NULL && key < QW_KEY_COUNT) return QW_OK;
     if (key < QW_KEY_COUNT) {
         *set |= (key_set)1 << key;
-        return qw_setkey_read(s, key, item, m->config.n_vocab, CALL, err);
+        return qw_setting_read(s, key, item, m->config.n_vocab, CALL, err);
     }
-    switch (qw_setkey_foreign(name, item, &instead)) {
+    switch (qw_setting_foreign(name, item, &instead)) {
     case QW_FOREIGN_SILENT:
         return QW_OK;
     case QW_FOREIGN_IDLE:
         return qw_buf_printf(&s->notes, err, "%s has no effect: %s\n", name, instead);
     case QW_FOREIGN_REFUSED:
-        return qw_fail(err, QW_ERR_USAGE, "settings: %s is %s: %s", name, qw_setkey_show(shown, item), instead);
+        return qw_fail(err, QW_ERR_USAGE, "settings: %s is %s: %s", name, qw_setting_show(shown, item), instead);
     default:
         return qw_fail(err, QW_ERR_USAGE,
                        "settings: unknown key %.60s: the names are those of Hugging Face's generation_config.json",
@@ -169,8 +169,8 @@ static qw_status read_call(qw_settings *s, qw_text json, const qw_model *m, key_
 
 /* ---- rules between keys */
 
-static const qw_setkey_id sampling_keys[] = {QW_KEY_TOP_K,     QW_KEY_TOP_P,          QW_KEY_MIN_P,
-                                             QW_KEY_TYPICAL_P, QW_KEY_EPSILON_CUTOFF, QW_KEY_ETA_CUTOFF};
+static const qw_setting_id sampling_keys[] = {QW_KEY_TOP_K,     QW_KEY_TOP_P,          QW_KEY_MIN_P,
+                                              QW_KEY_TYPICAL_P, QW_KEY_EPSILON_CUTOFF, QW_KEY_ETA_CUTOFF};
 
 /* Decides do_sample, and tells what it makes idle. A temperature of 0 is a wish for greedy decoding, not an oversight.
  * */
@@ -193,7 +193,7 @@ static qw_status settle_sampling(qw_settings *s, key_set call, qw_error *err)
     for (size_t i = 0; i < sizeof sampling_keys / sizeof *sampling_keys; i++)
         if (has(call, sampling_keys[i]))
             QW_TRY(qw_buf_printf(&s->notes, err, "%s has no effect without do_sample: decoding is greedy\n",
-                                 qw_setkey_name(sampling_keys[i])));
+                                 qw_setting_name(sampling_keys[i])));
     return QW_OK;
 }
 
@@ -294,7 +294,7 @@ static qw_status write_value(qw_buf *out, const qw_json *value, qw_error *err)
 /* *usable: what the file gives for the key is one of our settings, and sound. Only memory can fail. */
 static qw_status find_usable(const qw_json *item, const qw_model *m, qw_settings *scratch, bool *usable, qw_error *err)
 {
-    qw_setkey_id key = qw_setkey_find(qw_json_key(item));
+    qw_setting_id key = qw_setting_find(qw_json_key(item));
     qw_json_kind kind = qw_json_kind_of(item);
     qw_status status = QW_OK;
 
@@ -305,7 +305,7 @@ static qw_status find_usable(const qw_json *item, const qw_model *m, qw_settings
         return QW_OK;
     }
     if (key < QW_KEY_RUN_OPTIONS) {
-        status = qw_setkey_read(scratch, key, item, m->config.n_vocab, FILE_NAME, err);
+        status = qw_setting_read(scratch, key, item, m->config.n_vocab, FILE_NAME, err);
         *usable = !status;
     }
     return status == QW_ERR_MEMORY ? status : QW_OK;

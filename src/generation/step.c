@@ -4,6 +4,7 @@
 #include "generation/step.h"
 
 #include "base/alloc.h"
+#include "base/arithmetic.h"
 #include "base/json.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  * What the reference finds in a sorted row, the place where a running sum of probabilities passes a limit, is found by
  * histograms over the scores' bits, which narrow down to one score: O(n), and exact. */
 #include "generation/logits.h"
-#include "base/qmath.h"
+#include "base/exact_math.h"
 #include "kernels/softmax.h"
 
 #include <float.h>

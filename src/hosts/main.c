@@ -3,7 +3,7 @@
  * GenerationSettings; they go to the library as the same JSON that a page sends, and are checked there. */
 #include "hosts/file_source.h"
 #include "base/json.h"
-#include "generation/setkeys.h"
+#include "generation/settings_table.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static void print_usage(FILE *to)
     fputs(usage_text, to);
     fputs("    --stop_strings TEXT (may be given several times)\n", to);
     for (int key = 0; key < QW_KEY_CUSTOM_PROCESSOR; key++)
-        fprintf(to, "    --%s\n", qw_setkey_name((qw_setkey_id)key));
+        fprintf(to, "    --%s\n", qw_setting_name((qw_setting_id)key));
     fputs("  --json prints the result; with --logprobs N the chunks too, which hold the log-probabilities.\n", to);
 }
 

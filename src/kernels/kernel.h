@@ -13,7 +13,7 @@ enum {
 };
 
 /* out[4] = the panel's rows times one token. */
-typedef void qw_kernel_one(float *out, const uint8_t *panel, const qw_acts *a, int32_t token);
+typedef void qw_kernel_one(float *out, const uint8_t *panel, const qw_activations *a, int32_t token);
 
 /* Up to QW_TILE_BLOCKS blocks of two panels: where they begin, and unpacked what does not stand there as a kernel
  * wants it. codes: a vector of each panel for every step through the block's columns: for the relaxed dots 8 steps of 4
@@ -36,7 +36,7 @@ typedef void qw_kernel_unpack(qw_tile *tile, int32_t index, const uint8_t *panel
 typedef struct qw_tile_tokens {
     float *acc;
     size_t stride;
-    const qw_acts *a;
+    const qw_activations *a;
     int32_t token;
 } qw_tile_tokens;
 

@@ -101,7 +101,7 @@ QW_SIMD_INLINE qw_v128 pairs(int bits, const masks *m, const uint8_t *codes, int
     return odd ? qw_u16x8_shr(v, 8) : qw_and(v, m->low);
 }
 
-/* Codes of 8 bits are signed; the relaxed dot's second operand may be read as unsigned. There qw_acts.flip adds 128 to
+/* Codes of 8 bits are signed; the relaxed dot's second operand may be read as unsigned. There qw_activations.flip adds 128 to
  * them. */
 QW_SIMD_INLINE bool is_signed_dot(recipe c)
 {

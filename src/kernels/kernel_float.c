@@ -102,7 +102,7 @@ static bool all_finite(const uint8_t *panel)
 }
 
 #define FLOATS(name, header, fast, exact)                                                                              \
-    static void one_##name(float *out, const uint8_t *panel, const qw_acts *a, int32_t token)                          \
+    static void one_##name(float *out, const uint8_t *panel, const qw_activations *a, int32_t token)                   \
     {                                                                                                                  \
         const float *x = a->x + (size_t)token * (size_t)a->cols;                                                       \
         if (fast == exact || all_finite(panel)) one(out, panel + header, x, a->cols, fast);                            \

@@ -252,7 +252,7 @@ QW_SIMD_INLINE void add_halves(sums *acc, plan p, const qw_tile *tile, int32_t a
 QW_SIMD_INLINE void multiply(const qw_tile_tokens *to, const qw_tile *tile, int32_t first, int32_t n, recipe c, int T)
 {
     plan p = make_plan(c, T);
-    const qw_acts *a = to->a;
+    const qw_activations *a = to->a;
     size_t at = qw_act_index(a, to->token, first);
     tokens x = {a->act + at, a->wide + at * QW_ACT_WIDE, qw_opaque(qw_i8x16_splat(a->flip))};
     sums s;

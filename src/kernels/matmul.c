@@ -14,7 +14,7 @@ bool qw_layout_is_integer(qw_layout layout)
     return layout >= QW_LAYOUT_I8;
 }
 
-static qw_kernels kernels_for(qw_layout layout, const qw_acts *a)
+static qw_kernels kernels_for(qw_layout layout, const qw_activations *a)
 {
     qw_kernels k;
 
@@ -36,7 +36,7 @@ typedef struct part {
 enum { MAX_PARTS = 4 };
 
 typedef struct region {
-    const qw_acts *a;
+    const qw_activations *a;
     part parts[MAX_PARTS];
     int32_t n_parts, items;
 } region;
@@ -115,13 +115,13 @@ static void run_one(const work *w, qw_tile_tokens to, int32_t rows)
 }
 
 /* To unpack does not pay for two tokens. */
-static bool unpacks(const part *p, const qw_acts *a)
+static bool unpacks(const part *p, const qw_activations *a)
 {
     return p->kernels.unpack && a->n > 2;
 }
 
 /* Two panels times all tokens. The second one of the last pair may not exist. */
-static void run_pair(const part *p, const qw_acts *a, int32_t index)
+static void run_pair(const part *p, const qw_activations *a, int32_t index)
 {
     const qw_mat *m = p->product.w;
     int32_t row = index * QW_TILE_ROWS, rows = m->rows - row < QW_TILE_ROWS ? m->rows - row : QW_TILE_ROWS;
@@ -138,7 +138,7 @@ static void run_pair(const part *p, const qw_acts *a, int32_t index)
 
 /* Pairs from..to-1. What is unpacked is asked for first, as many pairs at once as fit, for the hardware does not follow reading
  * that computing interrupts; single tokens read in a stream that it follows. */
-static void run_range(const part *p, const qw_acts *a, int32_t from, int32_t to)
+static void run_range(const part *p, const qw_activations *a, int32_t from, int32_t to)
 {
     const qw_mat *m = p->product.w;
     size_t pair = p->panel_bytes * QW_TILE_PANELS, total = qw_mat_bytes(m->layout, m->rows, m->cols);
@@ -166,7 +166,7 @@ static void run_items(void *arg, int32_t first, int32_t last, int32_t thread)
     }
 }
 
-void qw_matmul(qw_pool *pool, const qw_acts *a, const qw_product *products, int32_t n_products)
+void qw_matmul(qw_pool *pool, const qw_activations *a, const qw_product *products, int32_t n_products)
 {
     for (int32_t done = 0; done < n_products; done += MAX_PARTS) {
         region r = {.a = a};

@@ -25,7 +25,7 @@ static float add_block(float acc, qw_layout_traits t, const qw_row_block *w, con
     return acc;
 }
 
-static float integer_row(const qw_acts *a, const qw_mat *m, int32_t row, int32_t token)
+static float integer_row(const qw_activations *a, const qw_mat *m, int32_t row, int32_t token)
 {
     const uint8_t *panel = m->data + (size_t)(row / QW_PANEL_ROWS) * qw_panel_bytes(m->layout, m->cols);
     qw_row_block w;
@@ -38,7 +38,7 @@ static float integer_row(const qw_acts *a, const qw_mat *m, int32_t row, int32_t
     return acc;
 }
 
-static float float_row(const qw_acts *a, const qw_mat *m, int32_t row, int32_t token)
+static float float_row(const qw_activations *a, const qw_mat *m, int32_t row, int32_t token)
 {
     const uint8_t *panel = m->data + (size_t)(row / QW_PANEL_ROWS) * qw_panel_bytes(m->layout, m->cols);
     const float *x = a->x + (size_t)token * (size_t)a->cols;
@@ -49,7 +49,7 @@ static float float_row(const qw_acts *a, const qw_mat *m, int32_t row, int32_t t
     return (acc[0] + acc[1]) + (acc[2] + acc[3]);
 }
 
-void qw_matmul_scalar(const qw_acts *a, const qw_product *product)
+void qw_matmul_scalar(const qw_activations *a, const qw_product *product)
 {
     const qw_mat *m = product->w;
 

@@ -3,7 +3,7 @@
  * SwiGLU's. */
 #include "kernels/ops.h"
 
-#include "base/qmath.h"
+#include "base/exact_math.h"
 #include "base/simd.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * reciprocals and YaRN's blend are float32, the correction range is double. */
 #include "model/config.h"
 
-#include "base/qmath.h"
+#include "base/exact_math.h"
 
 #include <math.h>
 #include <stddef.h>

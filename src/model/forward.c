@@ -3,6 +3,7 @@
 #include "model/forward.h"
 
 #include "base/alloc.h"
+#include "base/arithmetic.h"
 #include "kernels/ops.h"
 
 #include <string.h>
@@ -67,7 +68,7 @@ double qw_scratch_bytes(const qw_config *c, int32_t max_tokens, int32_t max_logi
 {
     qw_scratch s = {.max_tokens = max_tokens, .max_logits = max_logits};
     array list[N_ARRAYS];
-    double bytes = (double)qw_acts_bytes(max_tokens, widest(c)) + 8.0 * max_logits + 256;
+    double bytes = (double)qw_activations_bytes(max_tokens, widest(c)) + 8.0 * max_logits + 256;
 
     list_arrays(list, &s, c, threads);
     for (int i = 0; i < N_ARRAYS; i++) bytes += 4.0 * (double)list[i].rows * (double)list[i].cols + 128;
@@ -90,7 +91,7 @@ qw_status qw_scratch_init(qw_scratch *s, const qw_config *c, int32_t max_tokens,
     s->pos = qw_calloc((size_t)max_logits, sizeof *s->pos);
     if (!s->row || !s->pos) return qw_fail_memory(err, "the scratch of a pass", 8.0 * max_logits);
     qw_config_inv_freq(c, s->inv_freq, &s->rope_scale);
-    return qw_acts_init(&s->acts, max_tokens, widest(c), err);
+    return qw_activations_init(&s->acts, max_tokens, widest(c), err);
 }
 
 void qw_scratch_free(qw_scratch *s)
@@ -102,7 +103,7 @@ void qw_scratch_free(qw_scratch *s)
     for (int i = 0; i < N_ARRAYS; i++) qw_free(*list[i].at);
     qw_free(s->row);
     qw_free(s->pos);
-    qw_acts_free(&s->acts);
+    qw_activations_free(&s->acts);
     *s = (qw_scratch){0};
 }
 
@@ -112,7 +113,7 @@ static void multiply(const run *r, const float *x, int32_t n, const qw_product *
     bool integer = false;
 
     for (int32_t i = 0; i < n_products; i++) integer = integer || qw_layout_is_integer(products[i].w->layout);
-    qw_acts_set(&r->s->acts, r->pool, x, n, products[0].w->cols, integer);
+    qw_activations_set(&r->s->acts, r->pool, x, n, products[0].w->cols, integer);
     qw_matmul(r->pool, &r->s->acts, products, n_products);
 }
 

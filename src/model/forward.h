@@ -9,16 +9,6 @@
 #include "kernels/matmul.h"
 #include "model/model.h"
 
-static inline int32_t qw_min(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline int32_t qw_max(int32_t a, int32_t b)
-{
-    return a > b ? a : b;
-}
-
 /* All that a pass needs beside weights and cache, planned once: a pass allocates nothing. */
 typedef struct qw_scratch {
     int32_t max_tokens, max_logits;
@@ -29,7 +19,7 @@ typedef struct qw_scratch {
     float *attention;               /* one region a thread */
     float *logits;                  /* [max_logits][n_vocab] */
     int32_t *row, *pos;             /* [max_logits] of the tokens whose logits are wanted */
-    qw_acts acts;
+    qw_activations acts;
 } qw_scratch;
 
 double qw_scratch_bytes(const qw_config *c, int32_t max_tokens, int32_t max_logits, int32_t threads);

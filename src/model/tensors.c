@@ -7,20 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool qw_mul64(uint64_t a, uint64_t b, uint64_t *out)
-{
-    if (b && a > UINT64_MAX / b) return false;
-    *out = a * b;
-    return true;
-}
-
-bool qw_add64(uint64_t a, uint64_t b, uint64_t *out)
-{
-    if (a > UINT64_MAX - b) return false;
-    *out = a + b;
-    return true;
-}
-
 qw_text qw_tensors_name(const qw_tensors *list, size_t i)
 {
     return (qw_text){list->names.bytes + list->v[i].name_at, list->v[i].name_n};

@@ -42,10 +42,6 @@ qw_status qw_tensors_check(qw_tensors *list, qw_error *err);
 /* Index of the tensor of that name, or SIZE_MAX; after qw_tensors_check. */
 size_t qw_tensors_find(const qw_tensors *list, qw_text name);
 
-/* a * b or a + b into *out; false where it passes 2^64 - 1. */
-bool qw_mul64(uint64_t a, uint64_t b, uint64_t *out);
-bool qw_add64(uint64_t a, uint64_t b, uint64_t *out);
-
 /* Whether every weight of n_bytes bytes of whole blocks is finite: float values, and the scales of quantised blocks. */
 bool qw_tensor_finite(const uint8_t *bytes, size_t n_bytes, qw_dtype type);
 

@@ -4,7 +4,7 @@
 #include "model/weights.h"
 
 #include "base/alloc.h"
-#include "base/show.h"
+#include "base/quote_text.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -83,18 +83,13 @@ const char *qw_weights_name(char dst[96], int32_t slot, bool hf)
     return dst;
 }
 
-static bool text_is(qw_text text, const char *word)
-{
-    return text.n == strlen(word) && memcmp(text.bytes, word, text.n) == 0;
-}
-
 /* The layer number that follows the prefix, with *rest what comes after its dot; -1 where there is none. */
 static int32_t layer_of(qw_text name, const char *prefix, qw_text *rest)
 {
     size_t n = strlen(prefix), i = n;
     int32_t layer = 0;
 
-    if (name.n < n || memcmp(name.bytes, prefix, n) != 0) return -1;
+    if (!qw_text_begins(name, prefix)) return -1;
     while (i < name.n && i < n + 4 && name.bytes[i] >= '0' && name.bytes[i] <= '9')
         layer = layer * 10 + (name.bytes[i++] - '0');
     if (i == n || i == name.n || name.bytes[i] != '.' || (name.bytes[n] == '0' && i > n + 1)) return -1;
@@ -110,11 +105,11 @@ static int32_t slot_of(const binder *b, qw_text name)
     int32_t layer;
 
     for (int32_t i = 0; i < N_GLOBAL; i++)
-        if (text_is(name, hf ? global_names[i].hf : global_names[i].gguf)) return i;
+        if (qw_text_is(name, hf ? global_names[i].hf : global_names[i].gguf)) return i;
     layer = layer_of(name, hf ? "model.layers." : "blk.", &rest);
     if (layer < 0 || layer >= b->m->config.n_layer) return -1;
     for (int32_t i = 0; i < N_PART; i++)
-        if (text_is(rest, hf ? part_names[i].hf : part_names[i].gguf)) return N_GLOBAL + N_PART * layer + i;
+        if (qw_text_is(rest, hf ? part_names[i].hf : part_names[i].gguf)) return N_GLOBAL + N_PART * layer + i;
     return -1;
 }
 
@@ -124,7 +119,8 @@ static qw_status note_unused(binder *b, qw_text name, size_t n_unused)
 
     if (!n_unused) return QW_OK;
     return qw_buf_printf(&b->m->notes, b->err, "%zu tensor%s not used, Qwen2 has no such weight: %s%s\n", n_unused,
-                         n_unused == 1 ? " is" : "s are", qw_show(shown, name), n_unused == 1 ? "" : " and others");
+                         n_unused == 1 ? " is" : "s are", qw_quote_text(shown, name),
+                         n_unused == 1 ? "" : " and others");
 }
 
 static qw_status find_tensors(binder *b)

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "tokenizer/nfc.h"
-#include "base/show.h"
+#include "base/quote_text.h"
 #include "tokenizer/unicode.h"
 
 #include <string.h>
@@ -99,7 +99,7 @@ static qw_status check_token(const qw_builder *b, size_t id, qw_error *err)
 
     if (type < QW_TOKEN_NORMAL || type > QW_TOKEN_UNUSED)
         return qw_fail(err, QW_ERR_FORMAT, "%s: token %zu \"%s\" has type %d, byte-level BPE knows 1 to 5",
-                       b->list->what, id, qw_show(shown, text), (int)type);
+                       b->list->what, id, qw_quote_text(shown, text), (int)type);
     if (!is_added(type)) return QW_OK;
     for (size_t at = 0; at < text.n;) {
         at += qw_utf8_step(text.bytes + at, text.n - at, &c);
@@ -125,7 +125,7 @@ static qw_status hash_tokens(qw_builder *b, qw_error *err)
         slot = slot_of(b, list->texts[id], (qw_text){"", 0});
         if (b->slots[slot])
             return qw_fail(err, QW_ERR_FORMAT, "%s: tokens %u and %zu are both \"%s\"", list->what, b->slots[slot] - 1,
-                           id, qw_show(shown, list->texts[id]));
+                           id, qw_quote_text(shown, list->texts[id]));
         b->slots[slot] = (uint32_t)id + 1;
     }
     return QW_OK;
@@ -174,7 +174,7 @@ static qw_status find_bytes(qw_builder *b, qw_error *err)
         if (id < 0)
             return qw_fail(err, QW_ERR_FORMAT,
                            "%s: no token \"%s\" for the single byte 0x%02X; byte-level BPE needs all 256",
-                           b->list->what, qw_show(shown, text), (unsigned)byte);
+                           b->list->what, qw_quote_text(shown, text), (unsigned)byte);
         b->t->bpe.byte_ids[byte] = id;
     }
     return QW_OK;
@@ -188,9 +188,9 @@ static qw_status check_normal(const qw_builder *b, size_t id, qw_error *err)
     qw_status status = qw_nfc_append(text, &normal, err);
     char shown[64];
 
-    if (!status && (normal.n != text.n || memcmp(normal.bytes, text.bytes, text.n) != 0))
+    if (!status && !qw_text_equal((qw_text){normal.bytes, normal.n}, text))
         status = qw_fail(err, QW_ERR_MODEL, "%s: added token %zu \"%s\" is \"normalized\", but its text is not in NFC",
-                         b->list->what, id, qw_show(shown, text));
+                         b->list->what, id, qw_quote_text(shown, text));
     qw_buf_free(&normal);
     return status;
 }
@@ -267,7 +267,7 @@ qw_status qw_builder_merge(qw_builder *b, qw_text left, qw_text right, qw_error 
         return qw_fail(err, QW_ERR_INTERNAL, "%s: more merges than the %u counted", b->list->what, b->n_merges);
     if (ids[0] < 0 || ids[1] < 0 || ids[2] < 0)
         return qw_fail(err, QW_ERR_FORMAT, "%s: merge %u, \"%s\" and \"%s\": %s is not in the vocabulary",
-                       b->list->what, b->rank, qw_show(shown[0], left), qw_show(shown[1], right),
+                       b->list->what, b->rank, qw_quote_text(shown[0], left), qw_quote_text(shown[1], right),
                        ids[0] < 0   ? "the first"
                        : ids[1] < 0 ? "the second"
                                     : "what they make");
@@ -284,7 +284,7 @@ qw_status qw_builder_merge_line(qw_builder *b, qw_text line, qw_error *err)
 
     if (!blank || memchr(blank + 1, ' ', right))
         return qw_fail(err, QW_ERR_FORMAT, "%s: merge %u is \"%s\", two tokens with one blank between were expected",
-                       b->list->what, b->rank, qw_show(shown, line));
+                       b->list->what, b->rank, qw_quote_text(shown, line));
     return qw_builder_merge(b, (qw_text){line.bytes, left}, (qw_text){blank + 1, right}, err);
 }
 

@@ -3,7 +3,7 @@
  * and once to fill, and never become a tree; the parts that say how text is treated are checked by tokenizer_rules.c. */
 #include "base/alloc.h"
 #include "base/jsonscan.h"
-#include "base/show.h"
+#include "base/quote_text.h"
 #include "tokenizer/tokenizer_build.h"
 #include "tokenizer/tokenizer_rules.h"
 
@@ -27,11 +27,6 @@ typedef struct reader {
     qw_buf escaped; /* what texts with escapes stand for, in room for all of them: it never moves */
     qw_error *err;
 } reader;
-
-static bool is_name(qw_text raw, const char *name)
-{
-    return raw.n == strlen(name) && memcmp(raw.bytes, name, raw.n) == 0;
-}
 
 static size_t place(const qw_scan *s)
 {
@@ -67,7 +62,7 @@ static qw_status read_bool(qw_scan *s, qw_text name, bool *value, qw_error *err)
     QW_TRY(qw_scan_next(s, &token, err));
     if (token.kind != QW_SCAN_TRUE && token.kind != QW_SCAN_FALSE)
         return qw_fail(err, QW_ERR_FORMAT, "%s: before byte %zu, \"%s\" of an added token must be true or false", what,
-                       place(s), qw_show(shown, name));
+                       place(s), qw_quote_text(shown, name));
     *value = token.kind == QW_SCAN_TRUE;
     return QW_OK;
 }
@@ -76,17 +71,17 @@ static qw_status read_field(qw_scan *s, qw_text name, entry *e, qw_error *err)
 {
     qw_scan_token token;
 
-    if (is_name(name, "special")) return read_bool(s, name, &e->special, err);
-    if (is_name(name, "normalized")) return read_bool(s, name, &e->normalized, err);
-    if (is_name(name, "lstrip")) return read_bool(s, name, &e->lstrip, err);
-    if (is_name(name, "rstrip")) return read_bool(s, name, &e->rstrip, err);
-    if (is_name(name, "single_word")) return read_bool(s, name, &e->single_word, err);
-    if (is_name(name, "content")) {
+    if (qw_text_is(name, "special")) return read_bool(s, name, &e->special, err);
+    if (qw_text_is(name, "normalized")) return read_bool(s, name, &e->normalized, err);
+    if (qw_text_is(name, "lstrip")) return read_bool(s, name, &e->lstrip, err);
+    if (qw_text_is(name, "rstrip")) return read_bool(s, name, &e->rstrip, err);
+    if (qw_text_is(name, "single_word")) return read_bool(s, name, &e->single_word, err);
+    if (qw_text_is(name, "content")) {
         QW_TRY(expect(s, QW_SCAN_STRING, "the content of an added token, a string,", &token, err));
         e->content = token.raw;
         return QW_OK;
     }
-    if (is_name(name, "id")) {
+    if (qw_text_is(name, "id")) {
         QW_TRY(expect(s, QW_SCAN_NUMBER_TEXT, "the id of an added token, a number,", &token, err));
         e->id = token.raw;
         return QW_OK;
@@ -117,7 +112,7 @@ static qw_status next_added(qw_scan *s, entry *e, bool *some, qw_error *err)
                        e->content.bytes ? "id" : "content");
     if (e->single_word)
         return qw_fail(err, QW_ERR_MODEL, "%s: added token \"%s\" is \"single_word\", which is not supported", what,
-                       qw_show(shown, e->content));
+                       qw_quote_text(shown, e->content));
     return QW_OK;
 }
 
@@ -142,7 +137,7 @@ static qw_status parse_id(qw_text text, qw_text id, size_t *value, qw_error *err
 
     if (!qw_scan_uint(id, &v) || v >= QW_MAX_TOKENS)
         return qw_fail(err, QW_ERR_FORMAT, "%s: the id of \"%s\" is %s, an integer from 0 to %d was expected", what,
-                       qw_show(shown[0], text), qw_show(shown[1], id), QW_MAX_TOKENS - 1);
+                       qw_quote_text(shown[0], text), qw_quote_text(shown[1], id), QW_MAX_TOKENS - 1);
     *value = (size_t)v;
     return QW_OK;
 }
@@ -215,9 +210,9 @@ static qw_status survey_model(reader *r, qw_scan *s)
     for (;;) {
         QW_TRY(qw_scan_next(s, &key, r->err));
         if (key.kind == QW_SCAN_END_OBJECT) return QW_OK;
-        if (is_name(key.raw, "vocab")) {
+        if (qw_text_is(key.raw, "vocab")) {
             QW_TRY(survey_vocab(r, s));
-        } else if (is_name(key.raw, "merges")) {
+        } else if (qw_text_is(key.raw, "merges")) {
             QW_TRY(survey_merges(r, s));
         } else {
             QW_TRY(slice(s, &value, r->err));
@@ -240,8 +235,8 @@ static qw_status survey(reader *r, qw_text json)
         QW_TRY(qw_scan_next(&s, &key, r->err));
         if (key.kind == QW_SCAN_END_OBJECT) break;
         rule = qw_tokenizer_rules_member(&rules, key.raw);
-        if (is_name(key.raw, "added_tokens")) QW_TRY(survey_added(r, &s));
-        else if (is_name(key.raw, "model")) QW_TRY(survey_model(r, &s));
+        if (qw_text_is(key.raw, "added_tokens")) QW_TRY(survey_added(r, &s));
+        else if (qw_text_is(key.raw, "model")) QW_TRY(survey_model(r, &s));
         else QW_TRY(slice(&s, rule ? rule : &ignored, r->err));
     }
     QW_TRY(qw_scan_next(&s, &key, r->err)); /* nothing may follow */
@@ -289,7 +284,7 @@ static qw_status fill_vocab(reader *r)
         QW_TRY(parse_id(raw, id, &i, r->err));
         if (r->texts[i].bytes)
             return qw_fail(r->err, QW_ERR_FORMAT, "%s: \"%s\" and \"%s\" both have id %zu", what,
-                           qw_show(shown[0], r->texts[i]), qw_show(shown[1], raw), i);
+                           qw_quote_text(shown[0], r->texts[i]), qw_quote_text(shown[1], raw), i);
         QW_TRY(unescape(&r->escaped, raw, r->texts + i, r->err));
         r->types[i] = QW_TOKEN_NORMAL;
     }
@@ -303,9 +298,9 @@ static qw_status fill_added_token(reader *r, const entry *e)
 
     QW_TRY(parse_id(e->content, e->id, &i, r->err));
     QW_TRY(unescape(&r->escaped, e->content, &text, r->err));
-    if (r->texts[i].bytes && (text.n != r->texts[i].n || memcmp(text.bytes, r->texts[i].bytes, text.n) != 0))
+    if (r->texts[i].bytes && !qw_text_equal(text, r->texts[i]))
         return qw_fail(r->err, QW_ERR_FORMAT, "%s: added token \"%s\" has id %zu, and so has \"%s\"", what,
-                       qw_show(shown[0], text), i, qw_show(shown[1], r->texts[i]));
+                       qw_quote_text(shown[0], text), i, qw_quote_text(shown[1], r->texts[i]));
     r->texts[i] = text;
     r->types[i] = e->special ? QW_TOKEN_CONTROL : QW_TOKEN_USER_DEFINED;
     r->flags[i] = (uint8_t)((e->lstrip ? QW_ADDED_LSTRIP : 0) | (e->rstrip ? QW_ADDED_RSTRIP : 0) |

@@ -4,21 +4,16 @@
 
 #include "base/json.h"
 #include "tokenizer/pretokenize.h"
-#include "base/show.h"
+#include "base/quote_text.h"
 
 #include <string.h>
 
-static bool equals(qw_text text, const char *c_string)
-{
-    return text.n == strlen(c_string) && memcmp(text.bytes, c_string, text.n) == 0;
-}
-
 qw_text *qw_tokenizer_rules_member(qw_tokenizer_rules *rules, qw_text name)
 {
-    if (equals(name, "normalizer")) return &rules->normalizer;
-    if (equals(name, "pre_tokenizer")) return &rules->pre_tokenizer;
-    if (equals(name, "post_processor")) return &rules->post_processor;
-    return equals(name, "decoder") ? &rules->decoder : NULL;
+    if (qw_text_is(name, "normalizer")) return &rules->normalizer;
+    if (qw_text_is(name, "pre_tokenizer")) return &rules->pre_tokenizer;
+    if (qw_text_is(name, "post_processor")) return &rules->post_processor;
+    return qw_text_is(name, "decoder") ? &rules->decoder : NULL;
 }
 
 static const char *type_of(const qw_json *node)
@@ -36,7 +31,7 @@ static qw_status unsupported(const char *part, const char *found, const char *wa
     char shown[64];
 
     return qw_fail(err, QW_ERR_MODEL, "tokenizer.json: %s is \"%s\"; Qwen2 has %s, nothing else is supported", part,
-                   qw_show(shown, qw_text_of(found)), wanted);
+                   qw_quote_text(shown, qw_text_of(found)), wanted);
 }
 
 /* NFC, nothing, or a sequence of these. */
@@ -156,10 +151,11 @@ qw_status qw_tokenizer_rules_check_model(qw_text name, qw_text value, qw_error *
     char shown[64];
 
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (!equals(name, rules[i].name) || equals(value, rules[i].values[0]) || equals(value, rules[i].values[1]))
+        if (!qw_text_is(name, rules[i].name) || qw_text_is(value, rules[i].values[0]) ||
+            qw_text_is(value, rules[i].values[1]))
             continue;
         return qw_fail(err, QW_ERR_MODEL, "tokenizer.json: model.%s is %s; Qwen2 has %s, nothing else is supported",
-                       rules[i].name, qw_show(shown, value), rules[i].values[0]);
+                       rules[i].name, qw_quote_text(shown, value), rules[i].values[0]);
     }
     return QW_OK;
 }

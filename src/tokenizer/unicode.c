@@ -33,16 +33,6 @@ size_t qw_utf8_step(const char *text, size_t n, uint32_t *c)
     return length;
 }
 
-size_t qw_utf8_write(char out[4], uint32_t c)
-{
-    static const uint32_t leads[] = {0, 0, 0xC0, 0xE0, 0xF0};
-    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-
-    for (size_t i = n; i-- > 1; c >>= 6) out[i] = (char)(0x80 | (c & 0x3F));
-    out[0] = (char)(leads[n] | c);
-    return n;
-}
-
 /* The last of n sorted runs that begins at or before c; the first begins at 0. A run's first code point is above `shift`
  * bits of value. */
 static uint32_t run_of(const uint32_t *runs, size_t n, unsigned shift, uint32_t c)

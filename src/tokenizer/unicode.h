@@ -18,9 +18,6 @@ enum {
  * Ill-formed parts are those of the Unicode standard (table 3-7) and of the WHATWG decoder. */
 size_t qw_utf8_step(const char *text, size_t n, uint32_t *c);
 
-/* Writes a code point; returns its bytes, 1 to 4. */
-size_t qw_utf8_write(char out[4], uint32_t c);
-
 typedef enum qw_char_class {
     QW_CHAR_OTHER,
     QW_CHAR_LETTER, /* \p{L} */

@@ -3,7 +3,7 @@
 #include "conformance.h"
 
 #include "generation/logits.h"
-#include "base/qmath.h"
+#include "base/exact_math.h"
 
 #include <stdlib.h>
 #include <string.h>

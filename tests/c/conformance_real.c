@@ -5,7 +5,7 @@
  * against its whole distributions, which the fixture does not hold; with every type of the KV cache. */
 #include "conformance.h"
 
-#include "base/qmath.h"
+#include "base/exact_math.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * those of a WHATWG decoder that is fed token by token. */
 #include "conformance.h"
 
-#include "base/show.h"
+#include "base/quote_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void check_encode(conf *c, const qw_json *line, void *arg)
     size_t n;
 
     conf_where(c, "tokenizer/encode %s '%s'", qw_json_string(qw_json_get(line, "group")),
-               qw_show(shown, text_of(&text)));
+               qw_quote_text(shown, text_of(&text)));
     if (conf_ok(c, qw_engine_tokenize(arg, text_of(&text), &options, &got, &n, &err), &err, "encode"))
         conf_same_ids(c, "ids", got, n, want.v, want.n);
     qw_buf_free(&text);
@@ -140,7 +140,7 @@ static void check_known(conf *c, qw_engine *e, qw_text text, const int32_t *want
     qw_text back;
     size_t n;
 
-    conf_where(c, "tokenizer/known '%s'", qw_show(shown, text));
+    conf_where(c, "tokenizer/known '%s'", qw_quote_text(shown, text));
     if (!conf_ok(c, qw_engine_tokenize(e, text, &options, &got, &n, &err), &err, "encode")) return;
     conf_same_ids(c, "ids", got, n, want, n_want);
     if (conf_ok(c, qw_engine_detokenize(e, want, n_want, false, &back, &err), &err, "decode"))

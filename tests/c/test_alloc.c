@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Checked sizes, and the hooks by which other tests refuse an allocation. */
 #include "base/alloc.h"
+#include "base/arithmetic.h"
 #include "check.h"
 
 static void test_products_that_wrap_are_refused(void)

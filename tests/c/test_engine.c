@@ -5,7 +5,7 @@
 #include "run_engine.h"
 
 #include "base/alloc.h"
-#include "base/qmath.h"
+#include "base/exact_math.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #include "check.h"
 #include "base/json.h"
 #include "base/jsonscan.h"
-#include "base/show.h"
+#include "base/quote_text.h"
 
 #include <stdlib.h>
 
@@ -221,10 +221,10 @@ static void test_json_shown_text_is_cut_between_characters(void)
 {
     char shown[64], text[200];
 
-    CHECK_STR(qw_show(shown, qw_text_of("a\x01z")), "a?z");
+    CHECK_STR(qw_quote_text(shown, qw_text_of("a\x01z")), "a?z");
     memset(text, 'x', sizeof text);
     memcpy(text + 59, "\xE2\x82\xAC", 3);
-    CHECK_EQ(strlen(qw_show(shown, (qw_text){text, sizeof text})), 61);
+    CHECK_EQ(strlen(qw_quote_text(shown, (qw_text){text, sizeof text})), 61);
     CHECK_STR(shown + 58, "x..");
 }
 

@@ -2,7 +2,7 @@
  * What a narrower cache costs: the divergence of each position's distribution from that of a float32 cache, on a float checkpoint
  * computed in float32, and the memory that it saves. */
 #include "check.h"
-#include "base/qmath.h"
+#include "base/exact_math.h"
 #include "qw.h"
 #include "run_engine.h"
 

@@ -103,7 +103,7 @@ static void fill_x(float *x, int32_t n)
 }
 
 /* All kernels of the build and all pools, with x and y away from any alignment. */
-static void check_equal(const trial *t, qw_acts *a, int32_t n)
+static void check_equal(const trial *t, qw_activations *a, int32_t n)
 {
     float *x = x_storage + 1, *y = fast + 3;
     bool integer = qw_layout_is_integer(t->w.layout);
@@ -112,11 +112,11 @@ static void check_equal(const trial *t, qw_acts *a, int32_t n)
 
     fill_x(x, n * t->w.cols);
     for (int k = QW_KERNEL_BASE; k <= QW_KERNEL_DOT32; k++) {
-        if (!qw_acts_use(a, (qw_kernel)k)) continue;
+        if (!qw_activations_use(a, (qw_kernel)k)) continue;
         for (int p = 0; p < 3; p++) {
             for (int32_t i = 0; i < values; i++) y[i] = 77;
             y[values] = 1234;
-            qw_acts_set(a, pools[p], x, n, t->w.cols, integer);
+            qw_activations_set(a, pools[p], x, n, t->w.cols, integer);
             qw_matmul(pools[p], a, &quick, 1);
             qw_matmul_scalar(a, &spec);
             wrong += differing(y, slow, values);
@@ -129,9 +129,9 @@ static void check_equal(const trial *t, qw_acts *a, int32_t n)
 
 static void test_every_size_equals_the_specification(void)
 {
-    qw_acts a;
+    qw_activations a;
 
-    CHECK_EQ(qw_acts_init(&a, MOST_TOKENS, MOST_COLS, NULL), QW_OK);
+    CHECK_EQ(qw_activations_init(&a, MOST_TOKENS, MOST_COLS, NULL), QW_OK);
     for (int i = 0; i < N_TYPES; i++) {
         int32_t block = qw_dtype_block(TYPES[i]), sizes = block == 1 ? 38 : block == 32 ? 18 : 4;
         for (int32_t s = 1; s <= sizes; s++) {
@@ -145,31 +145,31 @@ static void test_every_size_equals_the_specification(void)
             free_trial(&t);
         }
     }
-    qw_acts_free(&a);
+    qw_activations_free(&a);
 }
 
 /* More blocks than a tile holds, more tokens than the buffer of a cut-off panel. */
 static void test_long_rows_and_many_tokens(void)
 {
-    qw_acts a;
+    qw_activations a;
 
-    CHECK_EQ(qw_acts_init(&a, MOST_TOKENS, MOST_COLS, NULL), QW_OK);
+    CHECK_EQ(qw_activations_init(&a, MOST_TOKENS, MOST_COLS, NULL), QW_OK);
     for (int i = 0; i < N_TYPES; i++) {
         trial t = make_trial(TYPES[i], MOST_ROWS, MOST_COLS, false);
         check_equal(&t, &a, MOST_TOKENS - 1);
         check_equal(&t, &a, 1);
         free_trial(&t);
     }
-    qw_acts_free(&a);
+    qw_activations_free(&a);
 }
 
 /* Largest codes against largest activations of one sign: sums at the edge of what int16 holds. */
 static void test_extreme_codes_do_not_overflow(void)
 {
     static const uint8_t fills[] = {0xff, 0x00, 0x80, 0x7f};
-    qw_acts a;
+    qw_activations a;
 
-    CHECK_EQ(qw_acts_init(&a, 5, 512, NULL), QW_OK);
+    CHECK_EQ(qw_activations_init(&a, 5, 512, NULL), QW_OK);
     for (int i = 3; i < N_TYPES; i++)
         for (int f = 0; f < 8; f++) {
             trial t = make_trial(TYPES[i], 4, 512, false);
@@ -181,29 +181,29 @@ static void test_extreme_codes_do_not_overflow(void)
             qw_product quick = {y, &t.w, NULL}, spec = {wanted, &t.w, NULL};
             for (int j = 0; j < 5 * 512; j++) x[j] = f % 2 ? 1.0f : -1.0f;
             for (int k = QW_KERNEL_BASE; k <= QW_KERNEL_DOT32; k++) {
-                if (!qw_acts_use(&a, (qw_kernel)k)) continue;
-                qw_acts_set(&a, pools[0], x, 5, 512, true);
+                if (!qw_activations_use(&a, (qw_kernel)k)) continue;
+                qw_activations_set(&a, pools[0], x, 5, 512, true);
                 qw_matmul(pools[0], &a, &quick, 1);
                 qw_matmul_scalar(&a, &spec);
                 CHECK_EQ(differing(y, wanted, 20), 0);
             }
             free_trial(&t);
         }
-    qw_acts_free(&a);
+    qw_activations_free(&a);
 }
 
 /* The dequantised weights times the dequantised activations in double: only the sums' rounding is left. */
 static void test_specification_is_near_the_exact_product(void)
 {
-    qw_acts a;
+    qw_activations a;
 
-    CHECK_EQ(qw_acts_init(&a, 2, 512, NULL), QW_OK);
+    CHECK_EQ(qw_activations_init(&a, 2, 512, NULL), QW_OK);
     for (int i = 0; i < N_TYPES; i++) {
         trial t = make_trial(TYPES[i], 5, 512, false);
         bool integer = qw_layout_is_integer(t.w.layout);
         qw_product spec = {slow, &t.w, t.bias};
         fill_x(x_storage, 2 * 512);
-        qw_acts_set(&a, pools[0], x_storage, 2, 512, true);
+        qw_activations_set(&a, pools[0], x_storage, 2, 512, true);
         qw_matmul_scalar(&a, &spec);
         for (int32_t n = 0; n < 2; n++)
             for (int32_t r = 0; r < 5; r++) {
@@ -218,20 +218,20 @@ static void test_specification_is_near_the_exact_product(void)
             }
         free_trial(&t);
     }
-    qw_acts_free(&a);
+    qw_activations_free(&a);
 }
 
 static void test_activations_are_quantised_as_defined(void)
 {
-    qw_acts a;
+    qw_activations a;
     float *x = x_storage;
     int wrong = 0;
 
-    CHECK_EQ(qw_acts_init(&a, 3, 300, NULL), QW_OK);
+    CHECK_EQ(qw_activations_init(&a, 3, 300, NULL), QW_OK);
     fill_x(x, 3 * 300);
     for (int i = 0; i < 32; i++) x[300 + i] = 0;
-    qw_acts_use(&a, QW_KERNEL_DOT32);
-    qw_acts_set(&a, pools[1], x, 3, 300, true);
+    qw_activations_use(&a, QW_KERNEL_DOT32);
+    qw_activations_set(&a, pools[1], x, 3, 300, true);
     CHECK_EQ(a.blocks, 16);
     for (int r = 0; r < 3; r++)
         for (int b = 0; b < 16; b++) {
@@ -255,42 +255,42 @@ static void test_activations_are_quantised_as_defined(void)
             CHECK_NEAR(act->scaled_sum, act->scale * (float)(sums[0] + sums[1]), 0);
         }
     CHECK_EQ(wrong, 0);
-    qw_acts_free(&a);
+    qw_activations_free(&a);
 }
 
 /* A value that is not finite makes its token's results NaN and no other's. */
 static void test_faults_in_activations_reach_the_result(void)
 {
     static const float faults[] = {NAN, INFINITY, -INFINITY};
-    qw_acts a;
+    qw_activations a;
 
-    CHECK_EQ(qw_acts_init(&a, 5, 64, NULL), QW_OK);
+    CHECK_EQ(qw_activations_init(&a, 5, 64, NULL), QW_OK);
     for (int f = 0; f < 3; f++)
         for (int i = 3; i < 8; i++) {
             trial t = make_trial(TYPES[i], 4, 64, false);
             qw_product product = {fast, &t.w, NULL};
             fill_x(x_storage, 5 * 64);
             x_storage[2 * 64 + 40] = faults[f];
-            qw_acts_set(&a, pools[0], x_storage, 5, 64, true);
+            qw_activations_set(&a, pools[0], x_storage, 5, 64, true);
             qw_matmul(pools[0], &a, &product, 1);
             for (int k = 0; k < 20; k++) CHECK_EQ(isnan(fast[k]) != 0, k / 4 == 2);
             free_trial(&t);
         }
-    qw_acts_free(&a);
+    qw_activations_free(&a);
 }
 
 static void test_tiny_activations_count_as_zero(void)
 {
-    qw_acts a;
+    qw_activations a;
     trial t = make_trial(QW_Q8_0, 4, 32, false);
     qw_product product = {fast, &t.w, NULL};
 
-    CHECK_EQ(qw_acts_init(&a, 1, 32, NULL), QW_OK);
+    CHECK_EQ(qw_activations_init(&a, 1, 32, NULL), QW_OK);
     for (int i = 0; i < 32; i++) x_storage[i] = 1e-40f;
-    qw_acts_set(&a, pools[0], x_storage, 1, 32, true);
+    qw_activations_set(&a, pools[0], x_storage, 1, 32, true);
     qw_matmul(pools[0], &a, &product, 1);
     for (int i = 0; i < 4; i++) CHECK_NEAR(fast[i], 0, 0);
-    qw_acts_free(&a);
+    qw_activations_free(&a);
     free_trial(&t);
 }
 
@@ -301,9 +301,9 @@ static void test_groups_of_products(void)
     static float y[GROUP][MOST_ROWS * 5];
     trial t[GROUP];
     qw_product group[GROUP];
-    qw_acts a;
+    qw_activations a;
 
-    CHECK_EQ(qw_acts_init(&a, 5, 256, NULL), QW_OK);
+    CHECK_EQ(qw_activations_init(&a, 5, 256, NULL), QW_OK);
     fill_x(x_storage, 5 * 256);
     for (int i = 0; i < GROUP; i++) {
         t[i] = make_trial(TYPES[(i * 5 + 1) % N_TYPES], 3 + 2 * i, 256, false);
@@ -311,7 +311,7 @@ static void test_groups_of_products(void)
     }
     for (int count = 0; count <= GROUP; count++) {
         memset(y, 0, sizeof y);
-        qw_acts_set(&a, pools[2], x_storage, 5, 256, true);
+        qw_activations_set(&a, pools[2], x_storage, 5, 256, true);
         qw_matmul(pools[2], &a, group, count);
         for (int i = 0; i < GROUP; i++) {
             qw_product spec = {slow, &t[i].w, group[i].bias};
@@ -321,22 +321,22 @@ static void test_groups_of_products(void)
         }
     }
     for (int i = 0; i < GROUP; i++) free_trial(&t[i]);
-    qw_acts_free(&a);
+    qw_activations_free(&a);
 }
 
 static void test_the_fastest_kernel_is_one_that_the_build_has(void)
 {
-    qw_acts a;
+    qw_activations a;
     qw_kernel fastest;
     double seconds = 0;
 
     CHECK_EQ(qw_kernel_fastest(&fastest, NULL, NULL), QW_OK);
     CHECK_EQ(qw_kernel_fastest(&fastest, &seconds, NULL), QW_OK);
     CHECK(seconds > 0 && seconds < 1);
-    CHECK_EQ(qw_acts_init(&a, 1, 32, NULL), QW_OK);
-    CHECK(qw_acts_use(&a, fastest));
+    CHECK_EQ(qw_activations_init(&a, 1, 32, NULL), QW_OK);
+    CHECK(qw_activations_use(&a, fastest));
     CHECK_EQ(a.kernel, fastest);
-    qw_acts_free(&a);
+    qw_activations_free(&a);
 #ifdef QW_TEST_ALLOC
     int64_t live = qw_alloc_test_live();
     for (int64_t n = 0; n < 5; n++) {
@@ -351,41 +351,41 @@ static void test_the_fastest_kernel_is_one_that_the_build_has(void)
 /* Codes of 8 bits go through the relaxed dot as the machine reads them, or not at all. */
 static void test_signed_codes_ask_how_the_machine_reads_them(void)
 {
-    qw_acts a;
+    qw_activations a;
 
-    CHECK_EQ(qw_acts_init(&a, 1, 32, NULL), QW_OK);
+    CHECK_EQ(qw_activations_init(&a, 1, 32, NULL), QW_OK);
     CHECK_EQ(a.signed_kernel, QW_KERNEL_BASE);
-    CHECK_EQ(qw_acts_use(&a, QW_KERNEL_DOT32), QW_RELAXED);
+    CHECK_EQ(qw_activations_use(&a, QW_KERNEL_DOT32), QW_RELAXED);
     CHECK(a.flip == 0 || a.flip == -128);
 #ifdef QW_RELAXED_MODEL
     CHECK_EQ(a.signed_kernel, QW_RELAXED_MODEL == 2 ? QW_KERNEL_BASE : QW_KERNEL_DOT32);
     CHECK_EQ(a.flip, QW_RELAXED_MODEL == 1 ? 0 : -128);
 #endif
-    qw_acts_use(&a, QW_KERNEL_DOT16);
+    qw_activations_use(&a, QW_KERNEL_DOT16);
     CHECK_EQ(a.signed_kernel, QW_KERNEL_BASE);
     CHECK_EQ(a.flip, 0);
-    qw_acts_free(&a);
+    qw_activations_free(&a);
 }
 
 static void test_storage_is_planned_and_refusals_are_reported(void)
 {
-    qw_acts a;
+    qw_activations a;
     qw_error err;
 
-    CHECK_EQ(qw_acts_bytes(0, 100), 0);
-    CHECK(qw_acts_bytes(QW_ACT_GROUP, 256) <= QW_ACT_GROUP * 256 * 4);
+    CHECK_EQ(qw_activations_bytes(0, 100), 0);
+    CHECK(qw_activations_bytes(QW_ACT_GROUP, 256) <= QW_ACT_GROUP * 256 * 4);
 #ifdef QW_TEST_ALLOC
     qw_alloc_test_fail(0);
-    CHECK_EQ(qw_acts_init(&a, 4, 64, &err), QW_ERR_MEMORY);
+    CHECK_EQ(qw_activations_init(&a, 4, 64, &err), QW_ERR_MEMORY);
     qw_alloc_test_fail(-1);
-    qw_acts_free(&a);
+    qw_activations_free(&a);
 #endif
-    CHECK_EQ(qw_acts_init(&a, 4, 64, &err), QW_OK);
-    CHECK_EQ(qw_acts_use(&a, QW_KERNEL_DOT16), QW_RELAXED);
-    CHECK_EQ(qw_acts_use(&a, QW_KERNEL_DOT32), QW_RELAXED);
-    CHECK_EQ(qw_acts_use(&a, QW_KERNEL_BASE), !QW_RELAXED);
-    qw_acts_free(&a);
-    qw_acts_free(&a);
+    CHECK_EQ(qw_activations_init(&a, 4, 64, &err), QW_OK);
+    CHECK_EQ(qw_activations_use(&a, QW_KERNEL_DOT16), QW_RELAXED);
+    CHECK_EQ(qw_activations_use(&a, QW_KERNEL_DOT32), QW_RELAXED);
+    CHECK_EQ(qw_activations_use(&a, QW_KERNEL_BASE), !QW_RELAXED);
+    qw_activations_free(&a);
+    qw_activations_free(&a);
 }
 
 int main(void)

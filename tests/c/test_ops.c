@@ -2,7 +2,7 @@
  * The operations between the products, against plain loops with the same order of additions, for every length. */
 #include "check.h"
 #include "kernels/ops.h"
-#include "base/qmath.h"
+#include "base/exact_math.h"
 #include "base/simd.h"
 
 #include <math.h>

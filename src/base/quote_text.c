@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * A name or a stretch of a damaged file must not break the message that quotes it. */
-#include "base/show.h"
+#include "base/quote_text.h"
 
 #include <string.h>
 
-const char *qw_show(char dst[64], qw_text text)
+const char *qw_quote_text(char dst[64], qw_text text)
 {
     size_t n = text.n < 60 ? text.n : 60;
 

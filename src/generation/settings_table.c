@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The tables behind setkeys.h. A value is read into a temporary first, so that a key of a model's file that cannot be
+ * The tables behind settings_table.h. A value is read into a temporary first, so that a key of a model's file that cannot be
  * used leaves the settings as they were. */
-#include "generation/setkeys.h"
+#include "generation/settings_table.h"
 
 #include "base/alloc.h"
 
@@ -151,15 +151,15 @@ static const foreign foreigns[] = {
     {"custom_generate", QW_FOREIGN_REFUSED, -1, PYTHON},
 };
 
-qw_setkey_id qw_setkey_find(const char *name)
+qw_setting_id qw_setting_find(const char *name)
 {
     int i = 0;
 
     while (i < QW_KEY_COUNT && strcmp(keys[i].name, name) != 0) i++;
-    return (qw_setkey_id)i;
+    return (qw_setting_id)i;
 }
 
-const char *qw_setkey_name(qw_setkey_id key)
+const char *qw_setting_name(qw_setting_id key)
 {
     return key < QW_KEY_COUNT ? keys[key].name : "";
 }
@@ -180,7 +180,7 @@ static bool is_off(const qw_json *value, double neutral)
     }
 }
 
-qw_foreign qw_setkey_foreign(const char *name, const qw_json *value, const char **instead)
+qw_foreign qw_setting_foreign(const char *name, const qw_json *value, const char **instead)
 {
     *instead = "";
     for (size_t i = 0; i < sizeof foreigns / sizeof *foreigns; i++) {
@@ -191,7 +191,7 @@ qw_foreign qw_setkey_foreign(const char *name, const qw_json *value, const char 
     return QW_FOREIGN_UNKNOWN;
 }
 
-const char *qw_setkey_show(char dst[64], const qw_json *value)
+const char *qw_setting_show(char dst[64], const qw_json *value)
 {
     const char *text = qw_json_string(value);
 
@@ -244,7 +244,7 @@ static qw_status refuse(const reading *in, const qw_json *value)
         return qw_fail(in->err, QW_ERR_USAGE, "%s: %s is %s, wanted %s", in->what, in->key->name, qw_json_string(value),
                        in->key->wanted);
     return qw_fail(in->err, QW_ERR_USAGE, "%s: %s is %s, wanted %s%s", in->what, in->key->name,
-                   qw_setkey_show(shown, value), in->key->wanted,
+                   qw_setting_show(shown, value), in->key->wanted,
                    quoted && in->key->kind <= BOOLEAN ? ": without the quotes" : "");
 }
 
@@ -267,7 +267,7 @@ static qw_status read_id(const reading *in, const qw_json *value, int32_t *id)
 
     if (qw_json_kind_of(value) != QW_JSON_NUMBER || !(v >= 0 && v < in->n_vocab) || (double)(int32_t)v < v)
         return qw_fail(in->err, QW_ERR_USAGE, "%s: %s names the token id %s, wanted an integer from 0 to %d", in->what,
-                       in->key->name, qw_setkey_show(shown, value), (int)in->n_vocab - 1);
+                       in->key->name, qw_setting_show(shown, value), (int)in->n_vocab - 1);
     *id = (int32_t)v;
     return QW_OK;
 }
@@ -355,7 +355,7 @@ static qw_status read_bias_value(const reading *in, const qw_json *value, float 
     if ((qw_json_kind_of(value) != QW_JSON_NUMBER && !forbids) || !(v >= -HUGE_REAL && v <= HUGE_REAL))
         return qw_fail(in->err, QW_ERR_USAGE,
                        "%s: %s holds the bias %s, wanted a finite number, or -Infinity to forbid", in->what,
-                       in->key->name, qw_setkey_show(shown, value));
+                       in->key->name, qw_setting_show(shown, value));
     *bias = forbids ? -(float)(1e300 * 1e300) : (float)v;
     return QW_OK;
 }
@@ -476,8 +476,8 @@ static qw_status read_scalar(const reading *in, const qw_json *value, void *fiel
     return QW_OK;
 }
 
-qw_status qw_setkey_read(qw_settings *s, qw_setkey_id key, const qw_json *value, int32_t n_vocab, const char *what,
-                         qw_error *err)
+qw_status qw_setting_read(qw_settings *s, qw_setting_id key, const qw_json *value, int32_t n_vocab, const char *what,
+                          qw_error *err)
 {
     reading in = {&keys[key], what, n_vocab, err};
     void *field = (char *)s + keys[key].at;

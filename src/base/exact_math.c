@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Elementary functions from exactly rounded operations. Arguments are reduced in two doubles (hi + lo), the rest is a
  * Taylor polynomial on an interval short enough for it; what rounding loses at each step is carried along. */
-#include "base/qmath.h"
+#include "base/exact_math.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Activations to int8 with a scale per 32, in the forms that the kernels read. */
 #include "base/alloc.h"
+#include "base/arithmetic.h"
 #include "kernels/matmul.h"
 #include "base/simd.h"
 
@@ -14,7 +15,7 @@ static int32_t padded_blocks(int32_t cols)
     return (cols + 255) / 256 * 8;
 }
 
-size_t qw_acts_bytes(int32_t max_rows, int32_t max_cols)
+size_t qw_activations_bytes(int32_t max_rows, int32_t max_cols)
 {
     size_t blocks;
 
@@ -23,18 +24,18 @@ size_t qw_acts_bytes(int32_t max_rows, int32_t max_cols)
     return qw_mul(blocks, sizeof(qw_act) + QW_ACT_WIDE, &blocks) ? blocks : SIZE_MAX;
 }
 
-qw_status qw_acts_init(qw_acts *a, int32_t max_rows, int32_t max_cols, qw_error *err)
+qw_status qw_activations_init(qw_activations *a, int32_t max_rows, int32_t max_cols, qw_error *err)
 {
-    size_t bytes = qw_acts_bytes(max_rows, max_cols);
+    size_t bytes = qw_activations_bytes(max_rows, max_cols);
 
-    *a = (qw_acts){.max_rows = max_rows, .max_cols = max_cols};
+    *a = (qw_activations){.max_rows = max_rows, .max_cols = max_cols};
     a->kernel = QW_RELAXED ? QW_KERNEL_DOT16 : QW_KERNEL_BASE;
     a->storage = qw_alloc_aligned(1, bytes);
     if (!a->storage) return qw_fail_memory(err, "the quantised activations", (double)bytes);
     return QW_OK;
 }
 
-void qw_acts_free(qw_acts *a)
+void qw_activations_free(qw_activations *a)
 {
     qw_free(a->storage);
     a->storage = NULL;
@@ -62,7 +63,7 @@ static bool flip_fits(int8_t flip)
 }
 #endif
 
-static void choose_signed(qw_acts *a)
+static void choose_signed(qw_activations *a)
 {
     a->signed_kernel = QW_KERNEL_BASE;
     a->flip = 0;
@@ -73,7 +74,7 @@ static void choose_signed(qw_acts *a)
 #endif
 }
 
-bool qw_acts_use(qw_acts *a, qw_kernel kernel)
+bool qw_activations_use(qw_activations *a, qw_kernel kernel)
 {
     if ((kernel == QW_KERNEL_BASE) == (QW_RELAXED == 1)) return false;
     a->kernel = kernel;
@@ -145,7 +146,7 @@ static void summarise(qw_act *out, int32_t flip)
     out->scaled_sum = out->scale * (float)out->sum;
 }
 
-static void set_row(qw_acts *a, int32_t row)
+static void set_row(qw_activations *a, int32_t row)
 {
     const float *x = a->x + (size_t)row * (size_t)a->cols;
 
@@ -167,7 +168,7 @@ static void set_rows(void *arg, int32_t first, int32_t last, int32_t thread)
     for (int32_t row = first; row < last; row++) set_row(arg, row);
 }
 
-void qw_acts_set(qw_acts *a, qw_pool *pool, const float *x, int32_t n, int32_t cols, bool integer)
+void qw_activations_set(qw_activations *a, qw_pool *pool, const float *x, int32_t n, int32_t cols, bool integer)
 {
     int32_t rows;
 

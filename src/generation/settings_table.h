@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * The keys of settings.h: one table of what is supported, one of what Transformers knows beyond that, and the typed,
  * range-checked reading of one value into a qw_settings. Merging and rules between keys are settings.c's. */
-#ifndef QW_SETKEYS_H
-#define QW_SETKEYS_H
+#ifndef QW_SETTINGS_TABLE_H
+#define QW_SETTINGS_TABLE_H
 
 #include "base/json.h"
 #include "generation/settings.h"
 
-typedef enum qw_setkey_id {
+typedef enum qw_setting_id {
     QW_KEY_MAX_NEW_TOKENS,
     QW_KEY_MAX_LENGTH,
     QW_KEY_MIN_LENGTH,
@@ -45,16 +45,16 @@ typedef enum qw_setkey_id {
     QW_KEY_CUSTOM_PROCESSOR,
     QW_KEY_CHAT,
     QW_KEY_COUNT, /* not a key: unknown name */
-} qw_setkey_id;
+} qw_setting_id;
 
 /* The key of that name; QW_KEY_COUNT where it is none of ours. */
-qw_setkey_id qw_setkey_find(const char *name);
-const char *qw_setkey_name(qw_setkey_id key);
+qw_setting_id qw_setting_find(const char *name);
+const char *qw_setting_name(qw_setting_id key);
 
 /* Reads value into the key's field of *s, whose old content is freed; on an error *s is unchanged. what names the
  * source in errors. Errors: usage (wrong kind, out of range, an id outside 0 .. n_vocab - 1), memory. */
-qw_status qw_setkey_read(qw_settings *s, qw_setkey_id key, const qw_json *value, int32_t n_vocab, const char *what,
-                         qw_error *err);
+qw_status qw_setting_read(qw_settings *s, qw_setting_id key, const qw_json *value, int32_t n_vocab, const char *what,
+                          qw_error *err);
 
 typedef enum qw_foreign {
     QW_FOREIGN_UNKNOWN, /* no key of Transformers' either */
@@ -64,9 +64,9 @@ typedef enum qw_foreign {
 } qw_foreign;
 
 /* What to do with a key that is not ours; *instead (never NULL) is the way out, for the message. */
-qw_foreign qw_setkey_foreign(const char *name, const qw_json *value, const char **instead);
+qw_foreign qw_setting_foreign(const char *name, const qw_json *value, const char **instead);
 
 /* dst holds 64 bytes; the value as an error message shows it. */
-const char *qw_setkey_show(char dst[64], const qw_json *value);
+const char *qw_setting_show(char dst[64], const qw_json *value);
 
 #endif

@@ -119,7 +119,7 @@ QW_SIMD_INLINE qw_v128 add_halves(qw_v128 acc, recipe c, const source *s, block_
     return qw_f32x4_add(acc, qw_f32x4_mul(qw_f32x4_convert_i32x4(total), qw_f32x4_mul(qw_load(scales.min), xscale)));
 }
 
-QW_SIMD_INLINE operand first_operand(const qw_acts *a, int32_t token)
+QW_SIMD_INLINE operand first_operand(const qw_activations *a, int32_t token)
 {
     size_t at = qw_act_index(a, token, 0);
 
@@ -132,7 +132,7 @@ QW_SIMD_INLINE operand next_operand(operand x, int32_t group)
 }
 
 /* Layouts whose unit is one block. */
-QW_SIMD_INLINE void one_simple(float *out, const uint8_t *panel, const qw_acts *a, int32_t token, recipe c)
+QW_SIMD_INLINE void one_simple(float *out, const uint8_t *panel, const qw_activations *a, int32_t token, recipe c)
 {
     const int32_t blocks = (a->cols + QW_BLOCK - 1) / QW_BLOCK;
     masks m = make_masks(c.t.bits);
@@ -149,7 +149,7 @@ QW_SIMD_INLINE void one_simple(float *out, const uint8_t *panel, const qw_acts *
 }
 
 /* Layouts with sub-scales in units of 8 blocks. */
-QW_SIMD_INLINE void one_super(float *out, const uint8_t *panel, const qw_acts *a, int32_t token, recipe c)
+QW_SIMD_INLINE void one_super(float *out, const uint8_t *panel, const qw_activations *a, int32_t token, recipe c)
 {
     float scale[8 * 4], min[8 * 4];
     int32_t sub[16 * 4], submin[16 * 4];
@@ -171,7 +171,7 @@ QW_SIMD_INLINE void one_super(float *out, const uint8_t *panel, const qw_acts *a
 }
 
 #define ONE(name, layout, kernel, shape)                                                                               \
-    static void name(float *out, const uint8_t *panel, const qw_acts *a, int32_t token)                                \
+    static void name(float *out, const uint8_t *panel, const qw_activations *a, int32_t token)                         \
     {                                                                                                                  \
         shape(out, panel, a, token, make_recipe(layout, kernel));                                                      \
     }

@@ -28,7 +28,7 @@ static double seconds(void)
 
 /* Seconds per product; a round lasts long enough for a clock of 0.1 ms, and ends after so many products with any
  * clock. */
-static double time_round(qw_pool *pool, const qw_acts *a, const qw_product *product)
+static double time_round(qw_pool *pool, const qw_activations *a, const qw_product *product)
 {
     double start = seconds(), now = start;
     int32_t n = 0;
@@ -43,15 +43,16 @@ static double time_round(qw_pool *pool, const qw_acts *a, const qw_product *prod
 
 /* Rounds alternate, so that a change of the CPU's clock rate or other work hits all kernels; the best round of each
  * counts. The first few run code that the engine has yet to optimise. Returns its seconds per product. */
-static double fastest_of(qw_kernel *fastest, qw_pool *pool, qw_acts *a, const float *x, const qw_product *product)
+static double fastest_of(qw_kernel *fastest, qw_pool *pool, qw_activations *a, const float *x,
+                         const qw_product *product)
 {
     double best = 1e9;
 
     for (int32_t round = 0; round < KERNELS * ROUNDS; round++) {
         qw_kernel kernel = FIRST + (qw_kernel)(round % KERNELS);
         double t;
-        qw_acts_use(a, kernel);
-        qw_acts_set(a, pool, x, TOKENS, COLS, true);
+        qw_activations_use(a, kernel);
+        qw_activations_set(a, pool, x, TOKENS, COLS, true);
         t = time_round(pool, a, product);
         if (t >= best) continue;
         best = t;
@@ -68,16 +69,16 @@ static qw_status run_trial(qw_kernel *fastest, double *seconds_per_product, qw_e
     qw_mat w = {QW_LAYOUT_U5, ROWS, COLS, qw_calloc(1, bytes)};
     qw_status status = x && w.data ? QW_OK : qw_fail_memory(err, "the trial of kernels", (double)bytes);
     qw_pool *pool = NULL;
-    qw_acts a = {0};
+    qw_activations a = {0};
 
-    if (status == QW_OK) status = qw_acts_init(&a, TOKENS, COLS, err);
+    if (status == QW_OK) status = qw_activations_init(&a, TOKENS, COLS, err);
     if (status == QW_OK) status = qw_pool_new(&pool, 1, err);
     if (status == QW_OK) {
         qw_product product = {x + TOKENS * COLS, &w, NULL};
         *seconds_per_product = fastest_of(fastest, pool, &a, x, &product);
     }
     qw_pool_free(pool);
-    qw_acts_free(&a);
+    qw_activations_free(&a);
     qw_free(w.data);
     qw_free(x);
     return status;

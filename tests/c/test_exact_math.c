@@ -2,7 +2,7 @@
  * Elementary functions: against the C library in long double where that is wider, and pinned bits that every build
  * must give. */
 #include "check.h"
-#include "base/qmath.h"
+#include "base/exact_math.h"
 
 #include <math.h>
 
