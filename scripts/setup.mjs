@@ -41,7 +41,7 @@ await script(async () => {
   checkNode();
   setUpNpm();
   setUpNodeWithRelaxedSimd();
-  setUpPackages();
+  setUpPackages(true);
   setUpEmscripten();
   await setUpCjson();
 });

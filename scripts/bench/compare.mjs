@@ -10,12 +10,13 @@
  * drift of the machine's speed hits all of them. Prints tokens per second (median of all runs) and the ratios to each peer.
  * prefill = prompt tokens / prefill time; decode = forward passes after the first new token / their time. ours: the build that 'auto' picks; ours-base: base SIMD.
  */
-import http from 'node:http';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL, fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { CHROMIUM, CHROMIUM_ARGS } from '../lib/chromium.mjs';
+import { startServer } from '../../js/cli/static-server.js';
+import { CHROMIUM_ARGS, findChromium } from '../lib/browsers.mjs';
 
 const { values: arg } = parseArgs({
   options: {
@@ -30,7 +31,7 @@ const { values: arg } = parseArgs({
     context: { type: 'string', default: '2048' },
     engines: { type: 'string', default: 'ours,ours-base,wllama,native' },
     json: { type: 'string' },
-    chromium: { type: 'string', default: CHROMIUM },
+    chromium: { type: 'string', default: findChromium() ?? undefined },
   },
 });
 if (!arg.model) {
@@ -45,54 +46,23 @@ const words = ['alpha', 'beta', 'gamma', 'delta', 'river', 'stone', 'cloud', 'li
 const makePrompt = (seed) =>
   `${seed} ` + Array.from({ length: +arg.prompt - 2 }, (_, i) => words[(i * 7 + seed * 3 + (i >> 3)) % 8]).join(' ');
 
-function serve() {
-  const roots = {
-    '/modules/': modules,
-    '/package/': path.resolve(arg.package),
-    '/model/': path.dirname(path.resolve(arg.model)),
-    '/': here,
-  };
-  const types = {
-    '.html': 'text/html',
-    '.js': 'text/javascript',
-    '.mjs': 'text/javascript',
-    '.wasm': 'application/wasm',
-    '.json': 'application/json',
-  };
-  const server = http.createServer((req, res) => {
-    const name = decodeURIComponent(new URL(req.url, 'http://x').pathname);
-    const prefix = Object.keys(roots).find((p) => name.startsWith(p));
-    const file = path.join(roots[prefix], name.slice(prefix.length));
-    const headers = {
-      'Cross-Origin-Opener-Policy': 'same-origin',
-      'Cross-Origin-Embedder-Policy': 'require-corp',
-      'Cross-Origin-Resource-Policy': 'same-origin',
-      'Accept-Ranges': 'bytes',
-      'Content-Type': types[path.extname(file)] ?? 'application/octet-stream',
-    };
-    if (!fs.existsSync(file) || fs.statSync(file).isDirectory()) return res.writeHead(404, headers).end();
-    const { size } = fs.statSync(file);
-    const range = /^bytes=(\d+)-(\d*)$/.exec(req.headers.range ?? '');
-    const start = range ? +range[1] : 0;
-    const end = range && range[2] ? Math.min(+range[2], size - 1) : size - 1;
-    res.writeHead(range ? 206 : 200, {
-      ...headers,
-      'Content-Length': end - start + 1,
-      ...(range && { 'Content-Range': `bytes ${start}-${end}/${size}` }),
-    });
-    if (req.method === 'HEAD') return res.end();
-    fs.createReadStream(file, { start, end }).pipe(res);
-  });
-  return new Promise((ok) => server.listen(0, '127.0.0.1', () => ok(server)));
+/** The pages of this folder, and beside them what they load: the package, the peers and the model. */
+async function serve() {
+  const links = fs.mkdtempSync(path.join(os.tmpdir(), 'qw-compare-'));
+  const places = { modules, package: path.resolve(arg.package), model: path.dirname(path.resolve(arg.model)) };
+  for (const [name, folder] of Object.entries(places))
+    if (fs.existsSync(folder)) fs.symlinkSync(folder, path.join(links, name));
+  const { url, close } = await startServer({ folders: [links, here], policy: null });
+  return { url, close: () => (fs.rmSync(links, { recursive: true }), close()) };
 }
 
-async function inBrowser(origin, page, options) {
+async function inBrowser(page, options) {
   const { chromium } = await load('playwright-core', 'index.mjs');
   const browser = await chromium.launch({ executablePath: arg.chromium, args: CHROMIUM_ARGS });
   try {
     const tab = await browser.newPage();
     tab.on('pageerror', (e) => console.error('[page]', e.message));
-    await tab.goto(`${origin}/${page}`);
+    await tab.goto(`${server.url}${page}`);
     await tab.waitForFunction('window.ready', null, { timeout: 20_000 });
     return await tab.evaluate((o) => window.run(o), options);
   } finally {
@@ -130,7 +100,6 @@ async function native({ prompts, generate, threads, contextLength }) {
 
 const median = (xs) => xs.sort((a, b) => a - b)[xs.length >> 1];
 const server = await serve();
-const origin = `http://127.0.0.1:${server.address().port}`;
 const results = {};
 let seed = 1;
 for (let round = 0; round < +arg.rounds; round++) {
@@ -146,7 +115,7 @@ for (let round = 0; round < +arg.rounds; round++) {
     const r =
       engine === 'native'
         ? await native(options)
-        : await inBrowser(origin, engine === 'wllama' ? 'wllama.html' : 'ours.html', options);
+        : await inBrowser(engine === 'wllama' ? 'wllama.html' : 'ours.html', options);
     const all = (results[engine] ??= { loadMs: [], prefill: [], decode: [], firstChunkMs: [] });
     all.loadMs.push(r.loadMs);
     for (const x of r.runs) {
@@ -157,7 +126,7 @@ for (let round = 0; round < +arg.rounds; round++) {
     Object.assign(all, { wasmBytes: r.wasmBytes, simd: r.simd, sample: r.runs.at(-1).text?.slice(0, 60) });
   }
 }
-server.close();
+await server.close();
 const rows = Object.fromEntries(
   Object.entries(results).map(([k, v]) => [
     k,

@@ -5,10 +5,9 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 import { startServer } from '../../js/cli/static-server.js';
-import { CHROMIUM, CHROMIUM_ARGS } from '../lib/chromium.mjs';
+import { chromiumOptions } from '../lib/browsers.mjs';
 import { at } from '../lib/run.mjs';
 
-const ARGS = [...CHROMIUM_ARGS, '--enable-blink-features=ForceEagerMeasureMemory'];
 const IDLE_SECONDS = 5;
 const TICKS_PER_SECOND = 100;
 
@@ -25,7 +24,7 @@ export class Browser {
     browser.#model = model;
     browser.#server = await startServer({ folders: [at('web'), at('.'), path.dirname(model)], policy: null });
     browser.#profile = mkdtempSync(at('build/tmp/bench-'));
-    const options = { executablePath: CHROMIUM, args: ARGS };
+    const options = chromiumOptions('--enable-blink-features=ForceEagerMeasureMemory');
     browser.#context = await chromium.launchPersistentContext(browser.#profile, options);
     browser.#context.setDefaultTimeout(120_000);
     return browser;

@@ -1,16 +1,14 @@
 // The hashes of the exactness part from a page in Chromium, by way of dist/ as a site would serve it.
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { chromium } from 'playwright-core';
 import { startServer } from '../../js/cli/static-server.js';
+import { chromiumOptions, findChromium } from '../lib/browsers.mjs';
 import { at } from '../lib/run.mjs';
 import { exactModels } from './api.mjs';
 
-const CHROMIUM = process.env.QW_CHROMIUM ?? '/usr/bin/chromium';
-const ARGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
 const MINUTES = 10;
 
-export const hasChromium = () => existsSync(CHROMIUM);
+export const hasChromium = () => findChromium() !== null;
 
 /** In the page; modules: the addresses of dist/index.js and lib/exact.mjs. */
 async function measure({ modules, model }) {
@@ -24,7 +22,7 @@ export async function runChromium({ counter, folder, model, tiny }) {
   const server = await startServer({
     folders: [at('tests/browser/pages'), at('.'), folder, files.model ?? folder, files.tiny],
   });
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS });
+  const browser = await chromium.launch(chromiumOptions());
   try {
     const page = await browser.newPage();
     page.setDefaultTimeout(MINUTES * 60_000);

@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { findChromium, findFirefox, findWebKitDriver } from '../lib/browsers.mjs';
 import { capture, quietly, say, which } from '../lib/run.mjs';
 
 export const hasApt = () => which('apt-get') !== null && process.getuid?.() === 0;
@@ -33,30 +34,42 @@ function clangMajor() {
   return /version (\d+)/.exec(capture('clang', ['--version']).stdout)?.[1];
 }
 
-/** The browser that the tests drive, or null. */
-export const findChromium = () =>
-  process.env.CHROMIUM || which('chromium') || which('chromium-browser') || which('google-chrome');
+/** What a build of dist/ needs; npm start installs no more than that. */
+const BUILD_TOOLS = [
+  { what: 'CMake', here: () => which('cmake'), debian: () => ['cmake'] },
+  { what: 'Ninja', here: () => which('ninja'), debian: () => ['ninja-build'] },
+];
 
-const TOOLS = [
+const TEST_TOOLS = [
   { what: 'a C compiler', here: () => which('gcc') ?? which('cc'), debian: () => ['gcc', 'libc6-dev'] },
   { what: 'clang', here: () => which('clang'), debian: () => ['clang'] },
   { what: "clang's sanitizers and libFuzzer", here: hasSanitizers, debian: () => [`libclang-rt-${clangMajor()}-dev`] },
   { what: 'clang-format', here: () => which('clang-format'), debian: () => ['clang-format'] },
-  { what: 'CMake', here: () => which('cmake'), debian: () => ['cmake'] },
-  { what: 'Ninja', here: () => which('ninja'), debian: () => ['ninja-build'] },
   { what: 'Chromium', here: findChromium, debian: () => ['chromium'] },
+  { what: 'Firefox', here: findFirefox, debian: () => ['firefox-esr'] },
+  { what: "WebKitGTK's driver", here: findWebKitDriver, debian: () => ['webkit2gtk-driver'] },
+  { what: 'a screen in memory', here: () => which('xvfb-run') && which('xauth'), debian: () => ['xvfb', 'xauth'] },
 ];
 
-/** Makes every native tool available, or throws with the list of what is missing. */
-export function setUpPackages() {
-  const missing = [];
-  for (const tool of TOOLS) {
-    if (tool.here()) continue;
-    if (hasApt()) {
-      say(`  installing ${tool.what} (${tool.debian().join(' ')})`);
-      aptInstall(...tool.debian());
-    }
-    if (!tool.here()) missing.push(`${tool.what} (Debian: apt-get install ${tool.debian().join(' ')})`);
-  }
+/** Installs what is absent with one call of apt. */
+function installMissing(tools) {
+  const missing = tools.filter((tool) => !tool.here());
+  if (!missing.length || !hasApt()) return;
+  const packages = missing.flatMap((tool) => tool.debian());
+  say(`  installing ${missing.map((tool) => tool.what).join(', ')} (${packages.join(' ')})`);
+  aptInstall(...packages);
+}
+
+/**
+ * Makes native tools available, or throws with the list of what is missing.
+ * @param {boolean} tests those of the tests too
+ */
+export function setUpPackages(tests) {
+  const tools = tests ? [...BUILD_TOOLS, ...TEST_TOOLS] : BUILD_TOOLS;
+  installMissing(tools.filter((tool) => tool.here !== hasSanitizers));
+  installMissing(tools); // the package of the sanitizers is named after the clang that is there now
+  const missing = tools
+    .filter((tool) => !tool.here())
+    .map(({ what, debian }) => `${what} (Debian: apt-get install ${debian().join(' ')})`);
   if (missing.length) throw new Error(`Missing, please install:\n  ${missing.join('\n  ')}`);
 }

@@ -5,14 +5,14 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 import { startServer } from '../../../js/cli/static-server.js';
-import { CHROMIUM, CHROMIUM_ARGS } from '../../../scripts/lib/chromium.mjs';
+import { chromiumOptions } from '../../../scripts/lib/browsers.mjs';
 
 export const root = fileURLToPath(new URL('../../..', import.meta.url));
 export const at = (...parts) => path.join(root, ...parts);
 
 export const TINY = at('models/austen-tiny-q8_0.gguf');
 
-export const launch = (...more) => chromium.launch({ executablePath: CHROMIUM, args: [...CHROMIUM_ARGS, ...more] });
+export const launch = (...more) => chromium.launch(chromiumOptions(...more));
 
 /** The page and dist/ laid over each other as in build/site, and the pages of these tests. */
 export const serveSite = (options = {}) =>
