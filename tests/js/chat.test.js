@@ -2,7 +2,14 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { CHATML, plainMessages, protectMarkers, takeMarks, withoutOldest, withParsedArguments } from '../../js/page/chat.js';
+import {
+  CHATML,
+  plainMessages,
+  protectMarkers,
+  takeMarks,
+  withoutOldest,
+  withParsedArguments,
+} from '../../js/page/chat.js';
 import { renderTemplate } from '../../js/worker/template.js';
 
 const folder = ['../fixtures/chat/', '../../../shared/fixtures/chat/']
