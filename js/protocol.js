@@ -98,6 +98,12 @@ import { QwenError, qwenError } from './errors.js';
  *   | { type: 'fatal', error: PlainError }} Answer
  */
 
+/** What follows qwen2 in the names of the wasm files. */
+export const BUILDS = ['', '-threads', '-relaxed', '-threads-relaxed'];
+
+/** @param {{ shared: boolean, relaxed: boolean }} choice */
+export const buildName = ({ shared, relaxed }) => `${shared ? '-threads' : ''}${relaxed ? '-relaxed' : ''}`;
+
 /** Names of the workers, by which one script knows its part. Emscripten calls its threads 'em-pthread'. */
 export const ENGINE_WORKER = 'qwen2-engine';
 export const TEMPLATE_WORKER = 'qwen2-template';

@@ -47,7 +47,7 @@ export function openPath(url) {
 
 /**
  * @param {string} [folder]
- * @returns {Promise<import('../weights/cache.js').Store | null>}
+ * @returns {Promise<import('../host.js').Store | null>}
  */
 export async function folderStore(folder = defaultCacheFolder()) {
   try {

@@ -1,11 +1,11 @@
-// Node's side of what env.js calls a Host.
+// Node's side of what host.d.ts calls a Host.
 import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { folderStore } from './files.js';
 
-/** @type {import('../page/env.js').Host} */
+/** @type {import('../host.js').Host} */
 export const nodeHost = {
   isPage: false,
 

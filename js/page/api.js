@@ -5,7 +5,7 @@ import { capabilitiesOf, chooseBuild, requireSimd } from './env.js';
 import { orAborted, qwenError } from '../errors.js';
 import { ENGINE_WORKER } from '../protocol.js';
 
-/** @param {import('./env.js').Host} host */
+/** @param {import('../host.js').Host} host */
 export function functionsFor(host) {
   return {
     /** @returns {Promise<import('../types.js').Capabilities>} */

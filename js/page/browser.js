@@ -1,4 +1,4 @@
-// A page's side of what env.js calls a Host.
+// A page's side of what host.d.ts calls a Host.
 import { opfsStore } from '../weights/cache.js';
 import { qwenError } from '../errors.js';
 
@@ -10,7 +10,7 @@ import { qwenError } from '../errors.js';
 const borrowed = (url) =>
   URL.createObjectURL(new Blob([`importScripts(${JSON.stringify(url)})`], { type: 'text/javascript' }));
 
-/** @type {import('./env.js').Host} */
+/** @type {import('../host.js').Host} */
 export const browserHost = {
   isPage: true,
 

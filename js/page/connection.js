@@ -28,7 +28,7 @@ export class Connection {
   #reading = new AbortController();
 
   /**
-   * @param {import('./env.js').Host} host
+   * @param {import('../host.js').Host} host
    * @param {string} name
    * @param {{ url?: string, pageFiles?: import('../types.js').ModelFile[] }} [options]
    */

@@ -28,7 +28,7 @@ import { plainSource } from '../weights/source.js';
  * @typedef {import('../types.js').ChatOptions} ChatOptions
  * @typedef {import('./generation.js').Settings} Settings
  * @typedef {import('./prompts.js').Prompts} Prompts
- * @typedef {import('./env.js').Host} Host
+ * @typedef {import('../host.js').Host} Host
  */
 
 const LOAD_OPTIONS = [

@@ -1,27 +1,8 @@
 // What this machine can do, and which build of the engine follows from it.
 import { qwenError } from '../errors.js';
+import { BUILDS } from '../protocol.js';
 
-/**
- * What differs between a page and Node, on the side of the caller.
- * @typedef {object} Host
- * @property {(name: string, url?: string) => HostWorker} startWorker
- * @property {(text: string) => string} resolveUrl absolute URL of a relative string (or, in Node, of a path)
- * @property {() => Record<string, string>} wasmUrls by build
- * @property {() => boolean} canShare whether threads can share memory
- * @property {() => number} cores
- * @property {(folder?: string) => Promise<import('../weights/cache.js').Store | null>} store
- * @property {() => Promise<boolean>} persist
- * @property {boolean} isPage
- *
- * A worker as both have it. hold: whether it keeps the process alive (Node).
- * @typedef {object} HostWorker
- * @property {(message: any, transfer?: Transferable[]) => void} post
- * @property {(handle: (message: any) => void, fail: (error: Error) => void) => void} listen
- * @property {() => unknown} terminate a promise where it takes time
- * @property {(yes: boolean) => void} hold
- */
-
-export const BUILDS = ['', '-threads', '-relaxed', '-threads-relaxed'];
+/** @typedef {import('../host.js').Host} Host */
 
 const THREADS_AUTO_MAX = 8;
 export const THREADS_MAX = 64;
@@ -153,6 +134,3 @@ function forcedBuild(wasmUrl, host) {
   const urls = Object.fromEntries(BUILDS.map((build) => [build, new URL(`qwen2${build}.wasm`, url).href]));
   return { urls, build: null };
 }
-
-/** @param {import('../protocol.js').WasmChoice} wasm */
-export const buildName = ({ shared, relaxed }) => `${shared ? '-threads' : ''}${relaxed ? '-relaxed' : ''}`;

@@ -27,7 +27,7 @@ export class Conversations {
    * @param {string[]} model.markers texts that must not become tokens where people wrote them
    * @param {Record<string, string>} model.variables what templates find beside the messages
    * @param {(prompt: Prompt) => Promise<number>} model.count tokens of a prompt, out of the queue
-   * @param {import('./env.js').Host} host
+   * @param {import('../host.js').Host} host
    * @param {string | undefined} workerUrl
    */
   constructor({ info, markers, variables, count }, host, workerUrl) {

@@ -13,7 +13,7 @@ export class TemplateRunner {
   #connection = null;
 
   /**
-   * @param {import('./env.js').Host} host
+   * @param {import('../host.js').Host} host
    * @param {string | undefined} url of the worker script
    */
   constructor(host, url) {

@@ -4,24 +4,8 @@
 import { sha256OfText } from './sha256.js';
 
 /**
- * An open file of a store. write appends or overwrites.
- * @typedef {{
- *   size(): number,
- *   read(view: Uint8Array, at: number): number | Promise<number>,
- *   write(bytes: Uint8Array, at: number): void,
- *   truncate(bytes: number): void,
- *   close(): void,
- * }} StoreFile
- *
- * text: null where there is no such file. open: null where it may be read only and is not there.
- * @typedef {{
- *   text(name: string): Promise<string | null>,
- *   write(name: string, text: string): Promise<void>,
- *   open(name: string, write: boolean): Promise<StoreFile | null>,
- *   remove(name: string): Promise<void>,
- *   names(): Promise<string[]>,
- *   bytes(name: string): Promise<number>,
- * }} Store
+ * @typedef {import('../host.js').Store} Store
+ * @typedef {import('../host.js').StoreFile} StoreFile
  *
  * @typedef {{ url: string, name: string, bytes: number, etag: string, modified: string, sha256: string, complete: boolean,
  *   lastUsed: number }} Entry

@@ -365,7 +365,7 @@ function diskFile(url, name) {
   if (!node) throw qwenError('usage', `${url}: a page cannot read a path; give an http(s) URL or a File`);
   let file;
   try {
-    file = /** @type {typeof import('../node/files.js')} */ (node).openPath(url);
+    file = /** @type {import('../host.js').NodeFiles} */ (node).openPath(url);
   } catch (error) {
     throw qwenError('storage', `${url}: ${messageOf(error)}`, error);
   }

@@ -1,13 +1,16 @@
 // plan() and load() in the worker. The headers are read once, by a small engine that only plans; then the memory is made in
 // its final size and the engine that stays reads the same header bytes from a copy, and the weights behind them.
-import { buildName } from '../page/env.js';
 import { messageOf, qwenError } from '../errors.js';
+import { buildName } from '../protocol.js';
 import { Files } from '../weights/files.js';
 import { parseManifest } from '../weights/manifest.js';
 import { mainOf } from '../weights/source.js';
-import { settle } from './trial.js';
+import { compileWasm } from './compile.js';
+import { startTrial } from './instance.js';
+import { fixedMemory, growingMemory, pagesFor } from './memory.js';
+import { decideBuild } from './trial.js';
 import { turn } from './turn.js';
-import { compileWasm, fixedMemory, growingMemory, pagesFor, startTrial, Wasm } from './wasm.js';
+import { Wasm } from './wasm.js';
 
 /** At most so many bytes go in at once, so that progress moves. */
 const FEED_BYTES = 4 << 20;
@@ -21,8 +24,8 @@ const LEAST_CONTEXT = 512;
  * @typedef {import('../protocol.js').LoadRequest} LoadRequest
  * @typedef {{
  *   signal: AbortSignal,
- *   store: import('../weights/cache.js').Store | null,
- *   trial: { store: () => Promise<import('../weights/cache.js').Store | null>, device: string },
+ *   store: import('../host.js').Store | null,
+ *   trial: { store: () => Promise<import('../host.js').Store | null>, device: string },
  *   readPage: (file: number, offset: number, length: number) => Promise<Uint8Array>,
  *   progress: (progress: import('../types.js').Progress) => void,
  *   note: (note: string) => void,
@@ -253,14 +256,14 @@ async function compileBoth(choice, compile = compiler()) {
 }
 
 /**
- * The build is settled before it is compiled; what was compiled for the trial alone is dropped on return.
+ * The build is decided before it is compiled; what was compiled for the trial alone is dropped on return.
  * @param {LoadRequest} request
  * @param {LoadContext} context
  */
-async function settleAndCompile(request, { trial }) {
+async function decideAndCompile(request, { trial }) {
   const compile = compiler();
   const start = async (/** @type {string} */ url) => startTrial((await compile(url)).module);
-  const wasm = await settle(request.wasm, { ...trial, start });
+  const wasm = await decideBuild(request.wasm, { ...trial, start });
   return { wasm, ...(await compileBoth(wasm, compile)) };
 }
 
@@ -330,7 +333,7 @@ function adviceFor({ contextLength, kvBytes, weightBytes }) {
  * @returns {Promise<Loaded>}
  */
 export async function loadModel(request, context) {
-  const { wasm: choice, chosen, planner } = await settleAndCompile(request, context);
+  const { wasm: choice, chosen, planner } = await decideAndCompile(request, context);
   const full = { ...(await withoutManifest(request, context, false)), wasm: choice };
   const loader = new Loader(full, context, false);
   try {

@@ -9,7 +9,7 @@ const ROUNDS = 2;
  * @typedef {import('../protocol.js').WasmChoice} WasmChoice
  *
  * @typedef {object} TrialContext
- * @property {() => Promise<import('../weights/cache.js').Store | null>} store where the outcome is remembered; null: nowhere
+ * @property {() => Promise<import('../host.js').Store | null>} store where the outcome is remembered; null: nowhere
  * @property {string} device what the outcome depends on: the version of the wasm files, the browser
  * @property {(url: string) => Promise<() => number>} start the trial of a build: seconds, 0 where it cannot be run
  */
@@ -21,7 +21,7 @@ const ROUNDS = 2;
  * @param {TrialContext} context
  * @returns {Promise<WasmChoice>}
  */
-export async function settle(choice, { store: find, device, start }) {
+export async function decideBuild(choice, { store: find, device, start }) {
   if (!choice.trial) return choice;
   const store = await find();
   const known = store && (await remembered(store, device));
@@ -34,7 +34,7 @@ export async function settle(choice, { store: find, device, start }) {
 }
 
 /**
- * @param {import('../weights/cache.js').Store} store
+ * @param {import('../host.js').Store} store
  * @param {string} device
  * @returns {Promise<{ relaxed: boolean } | null>}
  */

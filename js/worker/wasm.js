@@ -1,10 +1,8 @@
 // The only file that sees pointers: the exports of src/hosts/wasm.c as methods over strings, arrays and plain objects. Views of the
 // memory are made anew each time (it may have grown, it may be shared), text is copied before it is decoded (TextDecoder
 // refuses shared memory), and a pointer above 2 GiB arrives negative (>>> 0).
-import createQwen2 from '../../build/wasm/qwen2.js';
-import { WASM_HASHES } from '../../build/wasm/version.mjs';
 import { messageOf, qwenError } from '../errors.js';
-import { Sha256 } from '../weights/sha256.js';
+import { instantiate } from './instance.js';
 
 /** Every export of src/hosts/wasm.c; scripts compare the list with the built module. */
 export const EXPORTS = [
@@ -38,14 +36,6 @@ export const EXPORTS = [
   'want',
 ];
 
-const PAGE = 65536;
-const MEMORY_MAX_PAGES = 65536;
-/** What the builds are linked with (cmake/wasm.cmake): least memory, stacks of the worker and of each further thread. */
-const INITIAL_BYTES = 2 << 20;
-const STACK_BYTES = 256 << 10;
-const THREAD_BYTES = (128 << 10) + (16 << 10);
-/** Static data, and room for what is passed in and out of a call. */
-const RUNTIME_BYTES = 4 << 20;
 /** The struct of 8 doubles that wants, scores and outputs are written to. */
 const SLOTS = 8;
 
@@ -54,142 +44,6 @@ const WANTS = /** @type {const} */ (['nothing', 'open', 'read']);
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 const encoder = new TextEncoder();
-
-/**
- * Pages of the memory that holds a heap of so many bytes and the module itself.
- * @param {number} heapBytes
- * @param {number} threads
- */
-export function pagesFor(heapBytes, threads) {
-  const bytes = heapBytes + RUNTIME_BYTES + STACK_BYTES + (threads - 1) * THREAD_BYTES;
-  return Math.ceil(Math.max(bytes, INITIAL_BYTES) / PAGE);
-}
-
-/**
- * A memory of exactly that size, or 'memory' where the machine refuses it.
- * @param {number} pages
- * @param {boolean} shared
- */
-export function fixedMemory(pages, shared) {
-  const mib = Math.ceil((pages * PAGE) / 2 ** 20);
-  if (pages > MEMORY_MAX_PAGES) throw qwenError('memory', `${mib} MiB are needed, WebAssembly can have 4096 MiB`);
-  try {
-    return new WebAssembly.Memory({ initial: pages, maximum: pages, shared });
-  } catch (error) {
-    throw qwenError(
-      'memory',
-      `${mib} MiB of ${shared ? 'shared ' : ''}memory are needed and were refused: ${messageOf(error)}`,
-      error,
-    );
-  }
-}
-
-/**
- * A memory that grows as the engine needs it: for headers only, on one thread.
- */
-export const growingMemory = () => new WebAssembly.Memory({ initial: INITIAL_BYTES / PAGE, maximum: MEMORY_MAX_PAGES });
-
-/**
- * @param {string} url
- * @param {RequestCache} cache
- */
-async function fetchWasm(url, cache) {
-  let code;
-  try {
-    const response = await fetch(url, { cache });
-    if (!response.ok) throw new Error(`status ${response.status}`);
-    code = await response.arrayBuffer();
-  } catch (error) {
-    throw qwenError('environment', `${url}: the engine's wasm file could not be loaded (${messageOf(error)})`, error);
-  }
-  const [a, s, m, end] = new Uint8Array(code, 0, Math.min(4, code.byteLength));
-  if (a !== 0 || s !== 0x61 || m !== 0x73 || end !== 0x6d) {
-    throw qwenError('environment', `${url}: not a wasm file (is the file beside worker.js, or wasmUrl right?)`);
-  }
-  return code;
-}
-
-/**
- * Whether the file was built with this script. Pages of plain http have no crypto.subtle.
- * @param {ArrayBuffer} code
- */
-async function belongsHere(code) {
-  const digest = await globalThis.crypto?.subtle?.digest('SHA-256', code);
-  if (digest) {
-    const hex = Array.from(new Uint8Array(digest, 0, 8), (byte) => byte.toString(16).padStart(2, '0'));
-    return WASM_HASHES.includes(hex.join(''));
-  }
-  const hash = new Sha256();
-  hash.update(new Uint8Array(code));
-  return WASM_HASHES.includes(hash.digest().slice(0, 16));
-}
-
-/**
- * Fetches and compiles a wasm file. One that a cache has kept from another version is asked for anew.
- * @param {string} url
- * @returns {Promise<{ module: WebAssembly.Module, bytes: number }>}
- */
-export async function compileWasm(url) {
-  let code = await fetchWasm(url, 'default');
-  let known = await belongsHere(code);
-  if (!known) {
-    code = await fetchWasm(url, 'reload');
-    known = await belongsHere(code);
-  }
-  if (!known) {
-    const way = 'copy all files of dist/ together, and clear what a cache on the way has kept';
-    throw qwenError('environment', `${url}: not the file that belongs to this worker.js, or not all of it: ${way}`);
-  }
-  try {
-    return { module: await WebAssembly.compile(code), bytes: code.byteLength };
-  } catch (error) {
-    throw compileError(url, error);
-  }
-}
-
-/**
- * @param {string} url
- * @param {unknown} error
- */
-function compileError(url, error) {
-  const text = messageOf(error);
-  if (/unsafe-eval|content security policy|blocked by CSP/i.test(text)) {
-    const way = "add 'wasm-unsafe-eval' to script-src, in the headers of the page and of worker.js";
-    return qwenError('environment', `the Content Security Policy forbids WebAssembly: ${way}`, error);
-  }
-  return qwenError('environment', `${url}: this browser cannot compile it (${text})`, error);
-}
-
-/**
- * @param {WebAssembly.Module} module
- * @param {WebAssembly.Memory} memory
- * @returns {Promise<any>} Emscripten's module
- */
-function instantiate(module, memory) {
-  return new Promise((resolve, reject) => {
-    createQwen2({
-      wasmMemory: memory,
-      mainScriptUrlOrBlob: self.location.href,
-      instantiateWasm(imports, done) {
-        WebAssembly.instantiate(module, imports).then((started) => done(started, module), reject);
-        return {};
-      },
-    }).then(resolve, reject);
-  }).catch((error) => {
-    throw compileError('qwen2.wasm', error);
-  });
-}
-
-/**
- * The trial of a build of one thread, in an instance of its own: a call takes some milliseconds and returns the seconds that a
- * product takes with the build's fastest kernel, 0 where there is no memory.
- * @param {WebAssembly.Module} module
- * @returns {Promise<() => number>}
- */
-export async function startTrial(module) {
-  const instance = await instantiate(module, growingMemory());
-  return () => instance._qwx_trial();
-}
 
 /**
  * JSON lacks infinity: C writes it as text.
@@ -209,7 +63,7 @@ export class Wasm {
   #target = 0;
 
   /**
-   * @param {any} module Emscripten's, with the exports as _qwx_NAME
+   * @param {import('./instance.js').Instance} module
    * @param {WebAssembly.Memory} memory
    */
   constructor(module, memory) {

@@ -4,10 +4,11 @@ import { opfsStore } from '../weights/cache.js';
 import { qwenError, toQwenError } from '../errors.js';
 import { Jobs } from './jobs.js';
 import { loadModel, planModel } from './loading.js';
-import { ENGINE_WORKER, errorToPlain, plainToError, TEMPLATE_WORKER } from '../protocol.js';
+import { buildName, ENGINE_WORKER, errorToPlain, plainToError, TEMPLATE_WORKER } from '../protocol.js';
 import { renderTemplate } from './template.js';
-import { compileWasm, fixedMemory, pagesFor, Wasm } from './wasm.js';
-import { buildName } from '../page/env.js';
+import { compileWasm } from './compile.js';
+import { fixedMemory, pagesFor } from './memory.js';
+import { Wasm } from './wasm.js';
 import { turn } from './turn.js';
 import { WASM_VERSION } from '../../build/wasm/version.mjs';
 
@@ -20,7 +21,7 @@ const SELF_TEST_BYTES = 32 << 20;
 const scope = /** @type {{ name: string, onmessage: ((event: { data: any }) => void) | null,
   postMessage(message: Answer, transfer?: Transferable[]): void }} */ (/** @type {unknown} */ (self));
 
-/** @type {typeof import('../node/files.js') | undefined} */
+/** @type {import('../host.js').NodeFiles | undefined} */
 const node = /** @type {any} */ (globalThis).qwen2Node;
 
 /** The request that is under way. */

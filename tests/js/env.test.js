@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { browserHost } from '../../js/page/browser.js';
-import { buildName, capabilitiesOf, chooseBuild, requireSimd } from '../../js/page/env.js';
+import { capabilitiesOf, chooseBuild, requireSimd } from '../../js/page/env.js';
 import { Queue } from '../../js/page/queue.js';
+import { buildName } from '../../js/protocol.js';
 import { Engine, TINY, withCode } from './support/package.js';
 
 const { validate } = WebAssembly;

@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { settle } from '../../js/worker/trial.js';
+import { decideBuild } from '../../js/worker/trial.js';
 import { capabilities, Engine, TINY } from './support/package.js';
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'qw-trial-'));
@@ -20,51 +20,51 @@ const storeOf = (files) =>
     write: async (name, text) => void (files[name] = text),
   });
 
-/** Settles with builds that take these seconds, one after the other; the build, and how often each was timed. */
-async function settled(seconds, { files = null, choice = CHOICE, device = 'this one' } = {}) {
+/** Decides between builds that take these seconds, one after the other; the build, and how often each was timed. */
+async function decided(seconds, { files = null, choice = CHOICE, device = 'this one' } = {}) {
   const calls = { base: 0, relaxed: 0 };
   const start = async (url) => () => seconds[url][Math.min(calls[url]++, seconds[url].length - 1)];
-  const { relaxed, trial } = await settle(choice, { store: async () => files && storeOf(files), device, start });
+  const { relaxed, trial } = await decideBuild(choice, { store: async () => files && storeOf(files), device, start });
   assert.equal(trial, false);
   return [relaxed ? 'relaxed' : 'base', calls.base, calls.relaxed];
 }
 
 test('the build whose best round is the faster one is kept', async () => {
-  assert.deepEqual(await settled({ base: [1], relaxed: [2] }), ['base', 2, 2]);
-  assert.deepEqual(await settled({ base: [2], relaxed: [1] }), ['relaxed', 2, 2]);
-  assert.deepEqual(await settled({ base: [5, 2], relaxed: [9, 1] }), ['relaxed', 2, 2]);
-  assert.deepEqual(await settled({ base: [1], relaxed: [1] }), ['relaxed', 2, 2]);
+  assert.deepEqual(await decided({ base: [1], relaxed: [2] }), ['base', 2, 2]);
+  assert.deepEqual(await decided({ base: [2], relaxed: [1] }), ['relaxed', 2, 2]);
+  assert.deepEqual(await decided({ base: [5, 2], relaxed: [9, 1] }), ['relaxed', 2, 2]);
+  assert.deepEqual(await decided({ base: [1], relaxed: [1] }), ['relaxed', 2, 2]);
 });
 
 test('what was found is remembered, for this device and these wasm files', async () => {
   const files = {};
-  assert.deepEqual(await settled({ base: [1], relaxed: [2] }, { files }), ['base', 2, 2]);
-  assert.deepEqual(await settled({ base: [2], relaxed: [1] }, { files }), ['base', 0, 0]);
-  assert.deepEqual(await settled({ base: [2], relaxed: [1] }, { files, device: 'another' }), ['relaxed', 2, 2]);
+  assert.deepEqual(await decided({ base: [1], relaxed: [2] }, { files }), ['base', 2, 2]);
+  assert.deepEqual(await decided({ base: [2], relaxed: [1] }, { files }), ['base', 0, 0]);
+  assert.deepEqual(await decided({ base: [2], relaxed: [1] }, { files, device: 'another' }), ['relaxed', 2, 2]);
   for (const text of ['', '{', 'null', '{"device":"this one"}', '{"device":"this one","relaxed":1}'])
-    assert.deepEqual(await settled({ base: [1], relaxed: [2] }, { files: { 'simd.json': text } }), ['base', 2, 2]);
+    assert.deepEqual(await decided({ base: [1], relaxed: [2] }, { files: { 'simd.json': text } }), ['base', 2, 2]);
 });
 
 test('where nothing can be kept it is timed each time', async () => {
-  for (let i = 0; i < 2; i++) assert.deepEqual(await settled({ base: [1], relaxed: [2] }), ['base', 2, 2]);
+  for (let i = 0; i < 2; i++) assert.deepEqual(await decided({ base: [1], relaxed: [2] }), ['base', 2, 2]);
   const full = { text: async () => null, write: () => Promise.reject(new Error('no room')) };
   const context = { store: async () => /** @type {any} */ (full), device: '', start: async () => () => 1 };
-  assert.equal((await settle(CHOICE, context)).relaxed, true);
+  assert.equal((await decideBuild(CHOICE, context)).relaxed, true);
 });
 
 test('a trial that fails leaves the relaxed build, and nothing is remembered', async () => {
   const files = {};
-  assert.deepEqual(await settled({ base: [1], relaxed: [0] }, { files }), ['relaxed', 2, 2]);
+  assert.deepEqual(await decided({ base: [1], relaxed: [0] }, { files }), ['relaxed', 2, 2]);
   const start = () => Promise.reject(new Error('no such file'));
   const context = { store: async () => storeOf(files), device: '', start };
-  assert.equal((await settle(CHOICE, context)).relaxed, true);
+  assert.equal((await decideBuild(CHOICE, context)).relaxed, true);
   assert.deepEqual(files, {});
 });
 
 test('a choice without a question is not timed', async () => {
   for (const relaxed of [true, false]) {
     const choice = { ...CHOICE, relaxed, trial: false };
-    assert.deepEqual(await settled({ base: [1], relaxed: [1] }, { choice }), [relaxed ? 'relaxed' : 'base', 0, 0]);
+    assert.deepEqual(await decided({ base: [1], relaxed: [1] }, { choice }), [relaxed ? 'relaxed' : 'base', 0, 0]);
   }
 });
 

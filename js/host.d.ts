@@ -1,0 +1,59 @@
+/**
+ * What a place where the package runs (a page, Node) gives it. page/browser.js and node/host.js are Hosts; stores are written
+ * in weights/cache.js (OPFS) and node/files.js (a folder).
+ */
+
+/** What differs between a page and Node, on the side of the caller. */
+export interface Host {
+  startWorker(name: string, url?: string): HostWorker;
+  /** Absolute URL of a relative string (or, in Node, of a path). */
+  resolveUrl(text: string): string;
+  /** By build. */
+  wasmUrls(): Record<string, string>;
+  /** Whether threads can share memory. */
+  canShare(): boolean;
+  cores(): number;
+  store(folder?: string): Promise<Store | null>;
+  persist(): Promise<boolean>;
+  isPage: boolean;
+}
+
+/** A worker as both have it. */
+export interface HostWorker {
+  post(message: unknown, transfer?: Transferable[]): void;
+  listen(handle: (message: any) => void, fail: (error: Error) => void): void;
+  /** A promise where it takes time. */
+  terminate(): unknown;
+  /** Whether it keeps the process alive (Node). */
+  hold(yes: boolean): void;
+}
+
+/** A folder of small operations. */
+export interface Store {
+  /** Null where there is no such file. */
+  text(name: string): Promise<string | null>;
+  write(name: string, text: string): Promise<void>;
+  /** Null where it may be read only and is not there. */
+  open(name: string, write: boolean): Promise<StoreFile | null>;
+  remove(name: string): Promise<void>;
+  names(): Promise<string[]>;
+  bytes(name: string): Promise<number>;
+}
+
+/** An open file of a store. write appends or overwrites. */
+export interface StoreFile {
+  size(): number;
+  read(view: Uint8Array, at: number): number | Promise<number>;
+  write(bytes: Uint8Array, at: number): void;
+  truncate(bytes: number): void;
+  close(): void;
+}
+
+/** What the worker has in Node beside a browser's globals, as globalThis.qwen2Node. */
+export interface NodeFiles {
+  /** This Node on this CPU. */
+  agent(): string;
+  /** A file on disk by its file: URL; null where there is none. */
+  openPath(url: string): { size: number; read(view: Uint8Array, offset: number): number; close(): void } | null;
+  folderStore(folder?: string): Promise<Store | null>;
+}
