@@ -1,5 +1,6 @@
 // Configures and builds one CMake preset. Warnings are shown even where the build succeeds.
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import path from 'node:path';
 import { at, capture, quietly, say, which } from './run.mjs';
 
 const NOISE = /^(\[\d+\/\d+\]|ninja: |cache:INFO|system_libs:INFO|shared:INFO)/;
@@ -10,9 +11,25 @@ function oneAtATime(preset) {
   return which('flock') ? ['flock', at('build', `${preset}.lock`)] : [];
 }
 
+const isSamePlace = (a, b) => existsSync(a) && realpathSync(a) === realpathSync(b);
+
+/**
+ * Removes a build folder that was configured somewhere else: CMake writes absolute paths and refuses a checkout that was
+ * moved or copied after its build. True where there was one.
+ */
+export function dropMovedBuild(folder) {
+  const cache = path.join(folder, 'CMakeCache.txt');
+  if (!existsSync(cache)) return false;
+  const place = /^CMAKE_CACHEFILE_DIR:INTERNAL=(.*)$/m.exec(readFileSync(cache, 'utf8'))?.[1] ?? '';
+  if (isSamePlace(place, folder)) return false;
+  rmSync(folder, { recursive: true });
+  return true;
+}
+
 /** Builds the named targets of a preset (default: all of it); throws with the compiler's words where that fails. */
 export function cmakeBuild(preset, ...targets) {
   const cmake = [...oneAtATime(preset), 'cmake'];
+  if (dropMovedBuild(at('build', preset))) say(`  build/${preset} was made in another place: building it anew`);
   quietly(cmake[0], [...cmake.slice(1), '--preset', preset]);
   const args = ['--build', '--preset', preset, '--parallel'];
   if (targets.length) args.push('--target', ...targets);
