@@ -4,6 +4,7 @@ set(QW_SANITIZE "" CACHE STRING "address, thread or nothing")
 find_package(Threads REQUIRED)
 
 add_library(qw_options INTERFACE)
+target_compile_definitions(qw_options INTERFACE QW_ASSERTIONS)
 target_link_libraries(qw_options INTERFACE Threads::Threads)
 if(QW_SANITIZE STREQUAL "address")
     set(flags -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Allocation with checked products, and a test build in which the n-th request fails. */
+ * Allocation with checked products, and a test build in which the n-th request fails or none is allowed. */
 #include "base/alloc.h"
 
 #include "base/arithmetic.h"
@@ -8,7 +8,8 @@
 #include <string.h>
 
 #ifdef QW_TEST_ALLOC
-static int64_t fail_at = -1, count, live;
+static int64_t fail_at = -1, count, live, forbidden;
+static bool forbids;
 
 void qw_alloc_test_fail(int64_t n)
 {
@@ -26,10 +27,22 @@ int64_t qw_alloc_test_live(void)
     return live;
 }
 
+void qw_alloc_test_forbid(bool forbid)
+{
+    if (forbid) forbidden = 0;
+    forbids = forbid;
+}
+
+int64_t qw_alloc_test_forbidden(void)
+{
+    return forbidden;
+}
+
 static bool refused(void)
 {
     int64_t n = count++;
-    return fail_at >= 0 && n >= fail_at;
+    forbidden += forbids;
+    return forbids || (fail_at >= 0 && n >= fail_at);
 }
 
 static void *counted(void *block)

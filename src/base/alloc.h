@@ -27,6 +27,11 @@ void qw_free(void *block);
 void qw_alloc_test_fail(int64_t n);
 int64_t qw_alloc_test_count(void);
 int64_t qw_alloc_test_live(void);
+
+/* From forbid(true) to forbid(false) every request is refused and counted: of code that must do with what it has.
+ * forbidden is how many there were since the last forbid(true). */
+void qw_alloc_test_forbid(bool forbid);
+int64_t qw_alloc_test_forbidden(void);
 #endif
 
 #endif

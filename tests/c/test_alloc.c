@@ -50,10 +50,32 @@ static void test_a_refused_resize_keeps_the_block(void)
     CHECK_EQ(qw_alloc_test_live(), live);
 }
 
+static void test_what_is_asked_for_while_it_is_forbidden_is_refused_and_counted(void)
+{
+    void *kept = qw_calloc(1, 1), *after;
+
+    qw_alloc_test_forbid(true);
+    CHECK_EQ(qw_alloc_test_forbidden(), 0);
+    CHECK(qw_calloc(1, 1) == NULL);
+    CHECK(qw_alloc_aligned(1, 1) == NULL);
+    CHECK(qw_realloc(kept, 2, 1) == NULL);
+    qw_alloc_test_forbid(false);
+    CHECK_EQ(qw_alloc_test_forbidden(), 3);
+    after = qw_calloc(1, 1);
+    CHECK(after != NULL);
+    CHECK_EQ(qw_alloc_test_forbidden(), 3);
+    qw_free(after);
+    qw_free(kept);
+    qw_alloc_test_forbid(true);
+    CHECK_EQ(qw_alloc_test_forbidden(), 0);
+    qw_alloc_test_forbid(false);
+}
+
 int main(void)
 {
     test_products_that_wrap_are_refused();
     test_blocks_are_zeroed_or_aligned();
     test_a_refused_resize_keeps_the_block();
+    test_what_is_asked_for_while_it_is_forbidden_is_refused_and_counted();
     return check_done();
 }
