@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "qw.h"
 #include "engine/selftest.h"
+#include "generation/settings_parse.h"
 #include "generation/step.h"
 
 #include <string.h>

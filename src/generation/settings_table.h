@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The keys of settings.h: one table of what is supported, one of what Transformers knows beyond that, and the typed,
- * range-checked reading of one value into a qw_settings. Merging and rules between keys are settings.c's. */
+ * The keys of settings.h: one table of what is supported, one of what Transformers knows beyond that. A value is read by
+ * settings_value.h; merging and rules between keys are settings_parse.h's. */
 #ifndef QW_SETTINGS_TABLE_H
 #define QW_SETTINGS_TABLE_H
 
@@ -47,14 +47,41 @@ typedef enum qw_setting_id {
     QW_KEY_COUNT, /* not a key: unknown name */
 } qw_setting_id;
 
+typedef enum qw_setting_kind {
+    QW_SETTING_INTEGER,
+    QW_SETTING_UNSIGNED,
+    QW_SETTING_REAL,
+    QW_SETTING_BOOLEAN,
+    QW_SETTING_TEXT,
+    QW_SETTING_ID,
+    QW_SETTING_IDS,
+    QW_SETTING_ID_ARRAY,
+    QW_SETTING_WORDS,
+    QW_SETTING_BIASES,
+    QW_SETTING_LOGIT_BIAS,
+    QW_SETTING_DECAY,
+} qw_setting_kind;
+
+/* What a key takes: min..max of a number, its field in a qw_settings by offset (kinds of several fields: 0), and the words
+ * of an error for what is wanted. */
+typedef struct qw_setting {
+    const char *name;
+    qw_setting_kind kind;
+    size_t at;
+    double min, max;
+    const char *wanted;
+} qw_setting;
+
+/* Numbers that are divided by stay above 0 as float32 too; larger ones than HUGE change nothing any more. */
+#define QW_SETTING_ABOVE_ZERO 1e-30
+#define QW_SETTING_HUGE 1e30
+
+/* key < QW_KEY_COUNT. Static. */
+const qw_setting *qw_setting_of(qw_setting_id key);
+
 /* The key of that name; QW_KEY_COUNT where it is none of ours. */
 qw_setting_id qw_setting_find(const char *name);
 const char *qw_setting_name(qw_setting_id key);
-
-/* Reads value into the key's field of *s, whose old content is freed; on an error *s is unchanged. what names the
- * source in errors. Errors: usage (wrong kind, out of range, an id outside 0 .. n_vocab - 1), memory. */
-qw_status qw_setting_read(qw_settings *s, qw_setting_id key, const qw_json *value, int32_t n_vocab, const char *what,
-                          qw_error *err);
 
 typedef enum qw_foreign {
     QW_FOREIGN_UNKNOWN, /* no key of Transformers' either */

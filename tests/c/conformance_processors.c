@@ -3,6 +3,7 @@
 #include "conformance.h"
 
 #include "generation/logits.h"
+#include "generation/settings_parse.h"
 #include "base/exact_math.h"
 
 #include <stdlib.h>

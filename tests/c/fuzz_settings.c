@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "generation/logits.h"
 #include "generation/sampler.h"
+#include "generation/settings_parse.h"
 
 #include <float.h>
 #include <stdlib.h>

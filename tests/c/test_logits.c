@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "generation/logits.h"
 #include "generation/sampler.h"
+#include "generation/settings_parse.h"
 #include "check.h"
 
 #include <float.h>

@@ -3,6 +3,7 @@
  * distribution: 20,000 for each of 12 settings, by chi-squared with fixed seeds. */
 #include "generation/logits.h"
 #include "generation/sampler.h"
+#include "generation/settings_parse.h"
 #include "kernels/softmax.h"
 #include "check.h"
 

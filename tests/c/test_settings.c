@@ -2,7 +2,7 @@
  * Settings from call, model file and defaults: what is taken from where, what is refused and how it is said, what is
  * noted. */
 #include "base/alloc.h"
-#include "generation/settings.h"
+#include "generation/settings_parse.h"
 #include "byte_vocab.h"
 
 #include <math.h>

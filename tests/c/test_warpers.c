@@ -2,6 +2,7 @@
  * The warpers against a twin that sorts, as the reference does, on rows of every kind; and the edges of top_p. */
 #include "generation/logits.h"
 #include "generation/sampler.h"
+#include "generation/settings_parse.h"
 #include "check.h"
 
 #include <math.h>
