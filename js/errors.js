@@ -38,19 +38,24 @@ export function throwIfAborted(signal) {
 }
 
 /**
- * What `promise` settles to, or a rejection with 'aborted' as soon as the signal is aborted.
+ * What `promise` comes to, or a rejection with 'aborted' as soon as the signal is aborted.
  * @template T
  * @param {Promise<T>} promise
  * @param {AbortSignal | undefined} signal
+ * @param {() => void} [onAbort] brings what is going on behind the promise to its end
  * @returns {Promise<T>}
  */
-export function orAborted(promise, signal) {
+export function cancellable(promise, signal, onAbort = () => {}) {
   if (!signal) return promise;
   return new Promise((resolve, reject) => {
-    const abort = () => reject(abortedError(signal));
+    const abort = () => {
+      onAbort();
+      reject(abortedError(signal));
+    };
+    const end = () => signal.removeEventListener('abort', abort);
+    promise.then(resolve, reject).then(end, end);
     if (signal.aborted) abort();
     else signal.addEventListener('abort', abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
   });
 }
 

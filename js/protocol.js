@@ -5,7 +5,12 @@ import { QwenError, qwenError } from './errors.js';
 
 /** @typedef {import('./types.js').Progress} Progress */
 /** @typedef {import('./types.js').Chunk} Chunk */
-/** @typedef {{ code: import('./errors.js').ErrorCode, message: string }} PlainError */
+
+/**
+ * stack and cause: of our own faults ('internal'), for a report of them.
+ * @typedef {{ code: import('./errors.js').ErrorCode, message: string, stack?: string, cause?: PlainCause }} PlainError
+ * @typedef {{ name: string, message: string, stack?: string }} PlainCause
+ */
 
 /**
  * Where the bytes of one file are. url: http(s) or, in Node, file; page: a ModelFile that only the page can read, asked for
@@ -80,11 +85,19 @@ import { QwenError, qwenError } from './errors.js';
  */
 
 /**
+ * A request of that type as it is sent.
+ * @template {keyof Requests} T
+ * @typedef {T extends keyof Requests ? { type: T, id: number } & Requests[T][0] : never} RequestMessage
+ */
+
+/**
  * What a page may say about a request that is under way. cancel: soft ends the rows and answers with what there is, hard
  * answers with 'aborted'. verdict: rows that the caller's predicate ends. bytes: the answer to 'read'.
  * @typedef {{ type: 'cancel', id: number, soft: boolean }
  *   | { type: 'verdict', end: number[] }
- *   | { type: 'bytes', call: number, bytes?: Uint8Array, error?: PlainError }} Remark
+ *   | { type: 'bytes', call: number, bytes?: Uint8Array, error?: PlainError }} Notification
+ *
+ * @typedef {RequestMessage<keyof Requests> | Notification} ToWorker
  */
 
 /**
@@ -112,7 +125,15 @@ export const TEMPLATE_WORKER = 'qwen2-template';
  * @param {QwenError} error
  * @returns {PlainError}
  */
-export const errorToPlain = (error) => ({ code: error.code, message: error.message });
+export function errorToPlain({ code, message, stack, cause }) {
+  if (code !== 'internal') return { code, message };
+  if (!(cause instanceof Error)) return { code, message, stack };
+  return { code, message, stack, cause: { name: cause.name, message: cause.message, stack: cause.stack } };
+}
 
 /** @param {PlainError} plain */
-export const plainToError = (plain) => qwenError(plain.code, plain.message);
+export function plainToError({ code, message, stack, cause }) {
+  const error = qwenError(code, message, cause && Object.assign(new Error(cause.message), cause));
+  if (stack) error.stack = stack;
+  return error;
+}

@@ -2,7 +2,7 @@
 import { modelCacheOver } from '../weights/cache.js';
 import { Connection } from './connection.js';
 import { capabilitiesOf, chooseBuild, requireSimd } from './env.js';
-import { orAborted, qwenError } from '../errors.js';
+import { cancellable, qwenError } from '../errors.js';
 import { ENGINE_WORKER } from '../protocol.js';
 
 /** @param {import('../host.js').Host} host */
@@ -23,7 +23,7 @@ export function functionsFor(host) {
       const { wasm } = chooseBuild({ threads: threads ?? 'auto' }, host);
       const connection = new Connection(host, ENGINE_WORKER);
       try {
-        return await orAborted(connection.request('selftest', { wasm }).done, signal);
+        return await cancellable(connection.request('selftest', { wasm }).done, signal);
       } finally {
         connection.close(qwenError('closed', 'the self-test has ended'));
       }

@@ -1,5 +1,6 @@
 // The page's end of a worker: requests by number, their answers, and what happens to them when the worker fails. One that
-// dies rejects all that is pending, and all that comes later, with the same error.
+// dies, or does not come to rest when a request is cancelled, rejects all that is pending, and all that comes later, with the
+// same error.
 import { messageOf, QwenError, qwenError, toQwenError } from '../errors.js';
 import { errorToPlain, plainToError } from '../protocol.js';
 
@@ -7,12 +8,17 @@ import { errorToPlain, plainToError } from '../protocol.js';
  * @typedef {import('../protocol.js').Answer} Answer
  * @typedef {import('../protocol.js').Requests} Requests
  *
- * What a request hears before it is done.
- * @typedef {{
- *   onProgress?: (progress: import('../types.js').Progress) => void,
- *   onChunks?: (chunks: import('../types.js').Chunk[], ask: boolean) => void,
- * }} Hearing
+ * Whom a request tells how it goes before it is done.
+ * @typedef {object} Listeners
+ * @property {(progress: import('../types.js').Progress) => void} [onProgress] the caller's
+ * @property {(chunks: import('../types.js').Chunk[], ask: boolean) => void} [onChunks]
+ *
+ * @typedef {Listeners & { resolve: (value: any) => void, reject: (error: QwenError) => void,
+ *   watch?: ReturnType<typeof setInterval> }} Pending watch: runs from a cancellation on
  */
+
+/** How long a cancelled request may take to its end; steps take a tenth of a second. */
+const REST_SECONDS = 20;
 
 export class Connection {
   #worker;
@@ -21,7 +27,7 @@ export class Connection {
   /** @type {QwenError | null} */
   #ended = null;
   #numbers = 0;
-  /** @type {Map<number, Hearing & { resolve: (value: any) => void, reject: (error: QwenError) => void }>} */
+  /** @type {Map<number, Pending>} */
   #pending = new Map();
   /** @type {import('../types.js').ModelFile[]} */
   #pageFiles;
@@ -60,31 +66,53 @@ export class Connection {
    * @template {keyof Requests} T
    * @param {T} type
    * @param {Requests[T][0]} payload
-   * @param {Hearing} [hearing]
+   * @param {Listeners} [listeners]
    * @returns {{ id: number, done: Promise<Requests[T][1]> }}
    */
-  request(type, payload, hearing = {}) {
+  request(type, payload, { onProgress, onChunks } = {}) {
+    const guarded = guard(onProgress);
     const id = ++this.#numbers;
     const done = new Promise((resolve, reject) => {
       if (this.#ended) {
         reject(this.#ended);
         return;
       }
-      this.#pending.set(id, { ...hearing, resolve, reject });
+      this.#pending.set(id, { onProgress: guarded, onChunks, resolve, reject });
       this.#worker.hold(true);
       try {
         this.#worker.post({ ...payload, type, id });
       } catch (error) {
-        this.#settle(id);
+        this.#take(id);
         reject(qwenError('usage', `an argument cannot be sent to the worker: ${messageOf(error)}`, error));
       }
     });
     return { id, done };
   }
 
-  /** @param {import('../protocol.js').Remark} remark */
-  remark(remark) {
-    if (!this.#ended) this.#worker.post(remark);
+  /**
+   * @param {import('../protocol.js').Notification} message
+   * @param {Transferable[]} [transfer]
+   */
+  notify(message, transfer) {
+    if (!this.#ended) this.#worker.post(message, transfer);
+  }
+
+  /**
+   * Asks for a request's early end. A worker that goes on for long is taken for one that hangs. Seconds are counted one by one:
+   * a page that was asleep has not waited.
+   * @param {number} id
+   * @param {boolean} soft whether the answer is what there is, instead of 'aborted'
+   */
+  cancel(id, soft) {
+    const pending = this.#pending.get(id);
+    if (!pending) return;
+    this.notify({ type: 'cancel', id, soft });
+    let seconds = 0;
+    pending.watch ??= setInterval(() => {
+      if (++seconds < REST_SECONDS) return;
+      const text = `the engine did not come to rest within ${REST_SECONDS} s after a call was stopped`;
+      this.close(qwenError('closed', `${text}: it is lost, load the model again`));
+    }, 1000);
   }
 
   /**
@@ -97,14 +125,21 @@ export class Connection {
     this.#ended = error;
     this.#reading.abort();
     const end = this.#worker.terminate();
-    for (const { reject } of this.#pending.values()) reject(error);
+    for (const { reject, watch } of this.#pending.values()) {
+      clearInterval(watch);
+      reject(error);
+    }
     this.#pending.clear();
     return end;
   }
 
-  /** @param {number} id */
-  #settle(id) {
+  /**
+   * Takes a request out of those that are pending.
+   * @param {number} id
+   */
+  #take(id) {
     const pending = this.#pending.get(id);
+    clearInterval(pending?.watch);
     this.#pending.delete(id);
     if (this.#pending.size === 0) this.#worker.hold(false);
     return pending;
@@ -116,10 +151,10 @@ export class Connection {
     this.#ready = true;
     switch (message.type) {
       case 'done':
-        this.#settle(message.id)?.resolve(message.value);
+        this.#take(message.id)?.resolve(message.value);
         break;
       case 'error':
-        this.#settle(message.id)?.reject(plainToError(message.error));
+        this.#take(message.id)?.reject(plainToError(message.error));
         break;
       case 'progress':
         this.#pending.get(message.id)?.onProgress?.(message.progress);
@@ -141,16 +176,19 @@ export class Connection {
     const source = this.#pageFiles[file];
     try {
       const bytes = await source.read(offset, length, this.#reading.signal);
-      if (!(bytes instanceof Uint8Array) || bytes.length !== length) {
-        const found = bytes instanceof Uint8Array ? `${bytes.length} bytes` : Object.prototype.toString.call(bytes);
+      const kind = Object.prototype.toString.call(bytes); // instanceof knows only this realm's
+      if (kind !== '[object Uint8Array]' || bytes.length !== length) {
+        const found = kind === '[object Uint8Array]' ? `${bytes.length} bytes` : kind;
         throw qwenError('usage', `${source.name}: read(${offset}, ${length}) gave ${found}`);
       }
-      this.remark({ type: 'bytes', call, bytes });
+      // A copy, which can be transferred: the file's own bytes stay with it, and a view's buffer may be the whole file.
+      const copy = new Uint8Array(bytes);
+      this.notify({ type: 'bytes', call, bytes: copy }, [copy.buffer]);
     } catch (error) {
       const plain = errorToPlain(
         error instanceof QwenError ? error : qwenError('network', `${source.name}: ${messageOf(error)}`, error),
       );
-      this.remark({ type: 'bytes', call, error: plain });
+      this.notify({ type: 'bytes', call, error: plain });
     }
   }
 
@@ -164,6 +202,26 @@ export class Connection {
       error,
     );
   }
+}
+
+/**
+ * A caller's callback must not break the messages that call it: what it throws is reported as any uncaught error.
+ * @template A
+ * @param {((value: A) => void) | undefined} callback
+ * @returns {((value: A) => void) | undefined}
+ */
+function guard(callback) {
+  if (!callback) return undefined;
+  if (typeof callback !== 'function') throw qwenError('usage', `onProgress is a ${typeof callback}, not a function`);
+  return (value) => {
+    try {
+      callback(value);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  };
 }
 
 const WORKER_HINT =

@@ -1,23 +1,13 @@
 // The public Engine, on the page's side: arguments are checked and made plain here, the work is a worker's. Calls wait in one
 // queue; a signal rejects its call at once, and the queue goes on when the worker has come to rest.
+import { Call } from './call.js';
 import { plainMessages } from './chat.js';
-import { Connection } from './connection.js';
-import { chooseBuild, requireSimd } from './env.js';
-import { messageOf, orAborted, QwenError, qwenError, throwIfAborted, toQwenError } from '../errors.js';
+import { cancellable, qwenError, throwIfAborted, toQwenError } from '../errors.js';
 import { forwardRequest } from './forward.js';
-import {
-  cancellable,
-  GenerationRun,
-  packSettings,
-  stoppingRows,
-  takenSettings,
-  wellFormed,
-  withSuggestion,
-} from './generation.js';
+import { GenerationRun, packSettings, StoppingRows, takenSettings, wellFormed, withSuggestion } from './generation.js';
+import { begin } from './load-request.js';
 import { checkedIds, checkedText, Conversations, isMessages, textPrompts } from './prompts.js';
-import { ENGINE_WORKER } from '../protocol.js';
 import { Queue } from './queue.js';
-import { plainSource } from '../weights/source.js';
 
 /**
  * @typedef {import('../types.js').ModelSource} ModelSource
@@ -31,21 +21,33 @@ import { plainSource } from '../weights/source.js';
  * @typedef {import('../host.js').Host} Host
  */
 
-const LOAD_OPTIONS = [
-  'contextLength',
-  'maxRows',
-  'threads',
-  'simd',
-  'kvType',
-  'quantize',
-  'cache',
-  'sha256',
-  'token',
-  'signal',
-  'onProgress',
-  'workerUrl',
-  'wasmUrl',
-];
+/** What an engine is made of; load() alone makes one. */
+class Parts {
+  queue = new Queue();
+
+  /**
+   * @param {Host} host
+   * @param {import('./connection.js').Connection} connection with a worker that has the model
+   * @param {import('../protocol.js').Requests['load'][1]} loaded
+   * @param {{ notes: string[], workerUrl: string | undefined }} begun
+   */
+  constructor(host, connection, { info, specialTokens, variables }, { notes, workerUrl }) {
+    this.host = host;
+    this.connection = connection;
+    this.info = Object.freeze({ ...info, notes: [...notes, ...info.notes] });
+    const model = { info: this.info, markers: specialTokens, variables, count: this.#count.bind(this) };
+    this.conversations = new Conversations(model, host, workerUrl);
+  }
+
+  /**
+   * Tokens of a prompt, for a call whose turn in the queue it is.
+   * @param {import('../protocol.js').Prompt} prompt
+   */
+  async #count(prompt) {
+    const [ids] = await this.connection.request('tokenize', { prompts: [prompt], parseSpecial: true }).done;
+    return ids.length;
+  }
+}
 
 export class Engine {
   /**
@@ -54,15 +56,14 @@ export class Engine {
    */
   static host;
 
-  /** @type {Host} */
-  #host = /** @type {any} */ (undefined);
-  #queue = new Queue();
-  /** @type {Connection} */
-  #connection = /** @type {any} */ (undefined);
-  /** @type {Conversations} */
-  #conversations = /** @type {any} */ (undefined);
-  /** @type {ModelInfo} */
-  #info = /** @type {any} */ (undefined);
+  #parts;
+
+  /** @param {Parts} [parts] */
+  constructor(parts) {
+    if (!(parts instanceof Parts))
+      throw qwenError('usage', 'new Engine() has no model: await Engine.load(source) gives an engine');
+    this.#parts = parts;
+  }
 
   /**
    * Loads a model; the engine is ready when it resolves.
@@ -71,9 +72,15 @@ export class Engine {
    * @returns {Promise<Engine>}
    */
   static async load(source, options = {}) {
-    const engine = new this();
-    await engine.#load(this.host, source, options);
-    return engine;
+    const { connection, request, ...begun } = begin(this.host, source, options);
+    const { signal, onProgress } = options;
+    try {
+      const { done } = connection.request('load', request, { onProgress });
+      return new this(new Parts(this.host, connection, await cancellable(done, signal), begun));
+    } catch (error) {
+      connection.close(toQwenError(error));
+      throw error;
+    }
   }
 
   /**
@@ -85,36 +92,14 @@ export class Engine {
   static async plan(source, options = {}) {
     const { connection, request } = begin(this.host, source, options);
     try {
-      return await orAborted(connection.request('plan', request).done, options.signal);
+      return await cancellable(connection.request('plan', request).done, options.signal);
     } finally {
       connection.close(closedError());
     }
   }
 
-  /**
-   * @param {Host} host
-   * @param {ModelSource} source
-   * @param {LoadOptions} options
-   */
-  async #load(host, source, options) {
-    const { connection, request, notes, workerUrl } = begin(host, source, options);
-    const { signal, onProgress } = options;
-    try {
-      const done = connection.request('load', request, { onProgress: guarded(onProgress) }).done;
-      const { info, specialTokens, variables } = await orAborted(done, signal);
-      this.#info = Object.freeze({ ...info, notes: [...notes, ...info.notes] });
-      const model = { info: this.#info, markers: specialTokens, variables, count: this.#count.bind(this) };
-      this.#conversations = new Conversations(model, host, workerUrl);
-    } catch (error) {
-      connection.close(toQwenError(error));
-      throw error;
-    }
-    this.#host = host;
-    this.#connection = connection;
-  }
-
   get info() {
-    return this.#info;
+    return this.#parts.info;
   }
 
   // ---- text
@@ -139,8 +124,8 @@ export class Engine {
   async tokenize(text, { parse_special = true } = {}) {
     const texts = Array.isArray(text) ? text : [text];
     const prompts = texts.map((one, i) => ({ text: wellFormed(checkedText(one, `text ${i}`), 'the text', []) }));
-    const rows = await this.#call('tokenize', { prompts, parseSpecial: parse_special });
-    return Array.isArray(text) ? padded(rows, this.#info.padTokenId ?? this.#info.eosTokenIds[0] ?? 0) : rows[0];
+    const rows = await this.#request('tokenize', { prompts, parseSpecial: parse_special });
+    return Array.isArray(text) ? padded(rows, this.info.padTokenId ?? this.info.eosTokenIds[0] ?? 0) : rows[0];
   }
 
   /**
@@ -149,7 +134,7 @@ export class Engine {
    * @returns {Promise<string>}
    */
   async detokenize(ids, { skip_special_tokens = false } = {}) {
-    return this.#call('detokenize', { ids: checkedIds(ids, 'ids'), skipSpecial: skip_special_tokens });
+    return this.#request('detokenize', { ids: checkedIds(ids, 'ids'), skipSpecial: skip_special_tokens });
   }
 
   /**
@@ -160,7 +145,7 @@ export class Engine {
    */
   async applyChatTemplate(messages, { tools, add_generation_prompt = false, template } = {}) {
     this.#checkOpen();
-    return this.#conversations.text(messages, { tools, add_generation_prompt, template });
+    return this.#parts.conversations.text(messages, { tools, add_generation_prompt, template });
   }
 
   /**
@@ -171,8 +156,8 @@ export class Engine {
   async countTokens(input) {
     if (typeof input === 'string') return (await this.tokenize(input)).length;
     this.#checkOpen();
-    const prompt = await this.#conversations.prompt(input, {}, true);
-    const [ids] = await this.#call('tokenize', { prompts: [prompt], parseSpecial: true });
+    const prompt = await this.#parts.conversations.prompt(input, {}, true);
+    const [ids] = await this.#request('tokenize', { prompts: [prompt], parseSpecial: true });
     return ids.length;
   }
 
@@ -185,8 +170,8 @@ export class Engine {
    */
   async forward(input) {
     throwIfAborted(input.signal);
-    const { request, shape } = forwardRequest(input, this.#info);
-    const { logits, hidden } = await this.#call('forward', request, input.signal);
+    const { request, shape } = forwardRequest(input, this.info);
+    const { logits, hidden } = await this.#request('forward', request, input.signal);
     return request.hidden ? { logits, shape, hidden } : { logits, shape };
   }
 
@@ -214,7 +199,7 @@ export class Engine {
     return this.#run(() => {
       const { tools, truncate, template, ...rest } = takenSettings(settings);
       const plain = plainMessages(messages);
-      const makePrompts = () => this.#conversations.chat(plain, { tools, truncate, template }, rest);
+      const makePrompts = () => this.#parts.conversations.chat(plain, { tools, truncate, template }, rest);
       return { settings: rest, chat: true, makePrompts };
     });
   }
@@ -229,9 +214,9 @@ export class Engine {
     throwIfAborted(signal);
     this.#checkOpen();
     const prompt = isMessages(input)
-      ? await this.#conversations.prompt(input, { tools, signal }, false)
+      ? await this.#parts.conversations.prompt(input, { tools, signal }, false)
       : textPrompts(input).prompts[0];
-    return this.#call('prefill', { prompt }, signal);
+    return this.#request('prefill', { prompt }, signal);
   }
 
   /**
@@ -239,8 +224,8 @@ export class Engine {
    * @returns {Promise<void>}
    */
   async close() {
-    this.#conversations.close(closedError());
-    await this.#connection.close(closedError());
+    this.#parts.conversations.close(closedError());
+    await this.#parts.connection.close(closedError());
   }
 
   /** @returns {Promise<void>} */
@@ -250,17 +235,14 @@ export class Engine {
 
   // ---- the worker
 
-  /**
-   * Tokens of a prompt, for a call whose turn in the queue it is.
-   * @param {import('../protocol.js').Prompt} prompt
-   */
-  async #count(prompt) {
-    const [ids] = await this.#connection.request('tokenize', { prompts: [prompt], parseSpecial: true }).done;
-    return ids.length;
+  #checkOpen() {
+    if (this.#parts.connection.ended) throw this.#parts.connection.ended;
   }
 
-  #checkOpen() {
-    if (this.#connection.ended) throw this.#connection.ended;
+  /** @param {AbortSignal} [signal] */
+  #newCall(signal) {
+    const { queue, connection } = this.#parts;
+    return new Call(queue, connection, signal);
   }
 
   /**
@@ -271,93 +253,80 @@ export class Engine {
    * @param {AbortSignal} [signal]
    * @returns {Promise<import('../protocol.js').Requests[T][1]>}
    */
-  #call(type, payload, signal) {
+  #request(type, payload, signal) {
     this.#checkOpen();
-    let id = 0;
-    const done = this.#queue.run(async () => {
-      throwIfAborted(signal);
-      const request = this.#connection.request(type, payload);
-      id = request.id;
-      return request.done;
-    });
-    done.catch(() => {}); // an aborted call's late end is nobody's
-    return cancellable({ done, cancel: () => this.#connection.remark({ type: 'cancel', id, soft: false }) }, signal);
+    const call = this.#newCall(signal);
+    return call.run(() => call.send(type, payload));
   }
 
-  /** @param {() => { settings: Settings, chat: boolean, makePrompts: () => Promise<Prompts> }} take what the call gave, at once */
+  /**
+   * @typedef {{ settings: Settings, chat: boolean, makePrompts: () => Promise<Prompts> }} Run
+   *
+   * @param {() => Run} take what the call gave, at once
+   */
   #run(take) {
     const called = performance.now();
     const run = new GenerationRun(async (port) => {
-      const { settings, chat, makePrompts } = take();
-      const { signal } = settings;
-      throwIfAborted(signal);
-      let id = 0;
-      const done = this.#queue.run(async () => {
-        throwIfAborted(signal);
-        const queue = performance.now() - called;
-        const started = await this.#start(settings, chat, makePrompts, port);
-        id = started.id;
-        port.onLeave(() => this.#connection.remark({ type: 'cancel', id, soft: true }));
-        if (port.left()) this.#connection.remark({ type: 'cancel', id, soft: true });
-        if (signal?.aborted) this.#connection.remark({ type: 'cancel', id, soft: false });
-        const result = await started.done;
-        return { ...result, notes: [...started.notes, ...result.notes], timings: { ...result.timings, queue } };
-      });
-      done.catch(() => {});
-      return cancellable({ done, cancel: () => this.#connection.remark({ type: 'cancel', id, soft: false }) }, signal);
+      const given = take();
+      const call = this.#newCall(given.settings.signal);
+      port.onLeave(() => call.cancel('soft'));
+      return call.run(() => this.#generate(call, given, port, performance.now() - called));
     });
     run.result.catch(() => {}); // the iterator reports it too
     return run;
   }
 
   /**
-   * Sends a generation to the worker.
-   * @param {Settings} settings
-   * @param {boolean} chat
-   * @param {() => Promise<Prompts>} makePrompts
+   * A generation whose turn has come.
+   * @param {Call} call
+   * @param {Run} run
    * @param {import('./generation.js').RunPort} port
+   * @param {number} queue milliseconds that the call waited
    */
-  async #start(settings, chat, makePrompts, port) {
+  async #generate(call, run, port, queue) {
     this.#checkOpen();
-    const { stopping, logits_processor, onProgress } = settings;
-    const defaults = this.#info.generationConfig;
+    const { settings } = run;
+    const { request, notes } = await this.#generateRequest(run);
+    const stopping = settings.stopping ? new StoppingRows(settings.stopping) : null;
+    const onChunks = (/** @type {import('../types.js').Chunk[]} */ chunks, /** @type {boolean} */ ask) => {
+      port.push(chunks);
+      const end = stopping?.ended(chunks) ?? [];
+      if (stopping?.fault) call.cancel('hard');
+      else if (ask) call.decide(end);
+    };
+    try {
+      const result = await call.send('generate', request, { onChunks, onProgress: settings.onProgress });
+      return { ...result, notes: [...notes, ...result.notes], timings: { ...result.timings, queue } };
+    } catch (error) {
+      throw stopping?.fault ?? withSuggestion(error, settings);
+    }
+  }
+
+  /**
+   * @param {Run} run
+   * @returns {Promise<{ request: import('../protocol.js').GenerateRequest, notes: string[] }>}
+   */
+  async #generateRequest({ settings, chat, makePrompts }) {
+    const { stopping, logits_processor } = settings;
+    const defaults = this.info.generationConfig;
     const custom = logits_processor !== undefined && logits_processor !== null;
     const packed = packSettings(settings, { custom, chat, fileStops: defaults.stop_strings });
     const { prompts, notes } = await makePrompts();
-    throwIfAborted(settings.signal);
     const processor = custom ? this.#processorUrl(logits_processor) : null;
     const seconds = settings.max_time ?? defaults.max_time;
     const maxTime = typeof seconds === 'number' ? seconds : Infinity;
-    const ask = stopping ? stoppingRows(stopping) : null;
-    /** @type {QwenError | null} */
-    let fault = null;
-    const onChunks = (/** @type {import('../types.js').Chunk[]} */ chunks, /** @type {boolean} */ asked) => {
-      port.push(chunks);
-      if (!ask) return;
-      try {
-        const end = fault ? [] : ask(chunks);
-        if (asked) this.#connection.remark({ type: 'verdict', end });
-      } catch (error) {
-        fault = qwenError('usage', `stopping threw: ${messageOf(error)}`, error);
-        this.#connection.remark({ type: 'cancel', id: request.id, soft: false });
-      }
-    };
     const { json, stops } = packed;
-    const request = this.#connection.request(
-      'generate',
-      { prompts, settings: json, stops, maxTime, ask: Boolean(ask), processor },
-      { onChunks, onProgress: guarded(onProgress) },
-    );
-    const done = request.done.catch((error) => {
-      throw fault ?? withSuggestion(error, settings);
-    });
-    return { id: request.id, done, notes: [...packed.notes, ...notes] };
+    return {
+      request: { prompts, settings: json, stops, maxTime, ask: Boolean(stopping), processor },
+      notes: [...packed.notes, ...notes],
+    };
   }
 
   /** @param {string | URL} text */
   #processorUrl(text) {
-    const url = new URL(this.#host.resolveUrl(String(text)));
-    if (this.#host.isPage && url.origin !== globalThis.location?.origin) {
+    const { host } = this.#parts;
+    const url = new URL(host.resolveUrl(String(text)));
+    if (host.isPage && url.origin !== globalThis.location?.origin) {
       throw qwenError(
         'usage',
         `logits_processor ${url.href} is of another origin than the page: serve it with the page`,
@@ -368,66 +337,6 @@ export class Engine {
 }
 
 const closedError = () => qwenError('closed', 'the engine was closed');
-
-/**
- * A caller's callback must not break the messages that call it: what it throws is reported as any uncaught error.
- * @template A
- * @param {((value: A) => void) | undefined} callback
- * @returns {((value: A) => void) | undefined}
- */
-function guarded(callback) {
-  if (!callback) return undefined;
-  if (typeof callback !== 'function') throw qwenError('usage', `onProgress is a ${typeof callback}, not a function`);
-  return (value) => {
-    try {
-      callback(value);
-    } catch (error) {
-      queueMicrotask(() => {
-        throw error;
-      });
-    }
-  };
-}
-
-/**
- * Checks what load() and plan() are given and starts the worker.
- * @param {Host} host
- * @param {ModelSource} source
- * @param {LoadOptions} options
- */
-function begin(host, source, options) {
-  throwIfAborted(options.signal);
-  requireSimd();
-  for (const key of Object.keys(options)) {
-    if (!LOAD_OPTIONS.includes(key))
-      throw qwenError('usage', `${key} is no load option (known: ${LOAD_OPTIONS.join(', ')})`);
-  }
-  const { contextLength, maxRows, kvType, quantize, cache = 'auto', sha256, token, workerUrl } = options;
-  // The C tests' own choice, which multiplies the memory.
-  if (/** @type {string | undefined} */ (quantize) === 'f32')
-    throw qwenError('usage', 'quantize is "f32": one of "none", "q8_0" and "q4_0" is wanted');
-  const { source: plain, pageFiles } = plainSource(source, host.resolveUrl);
-  const { wasm, notes } = chooseBuild(options, host);
-  const url = workerUrl === undefined ? undefined : host.resolveUrl(String(workerUrl));
-  const engine = JSON.parse(JSON.stringify({ contextLength, maxRows, kvType, quantize }));
-  const request = { source: plain, wasm, engine, cache, sha256: lowerCased(sha256), token };
-  const connection = new Connection(host, ENGINE_WORKER, { url, pageFiles });
-  return { connection, request, notes, workerUrl: url };
-}
-
-/**
- * @param {LoadOptions['sha256']} sha256
- * @returns {LoadOptions['sha256']}
- */
-function lowerCased(sha256) {
-  const check = (/** @type {unknown} */ hash) => {
-    if (typeof hash === 'string' && /^[0-9a-f]{64}$/i.test(hash)) return hash.toLowerCase();
-    throw qwenError('usage', `sha256 is ${JSON.stringify(hash)}, not 64 hexadecimal digits`);
-  };
-  if (sha256 === undefined) return undefined;
-  if (typeof sha256 !== 'object' || sha256 === null) return check(sha256);
-  return Object.fromEntries(Object.entries(sha256).map(([name, hash]) => [name, check(hash)]));
-}
 
 /**
  * @param {Int32Array[]} rows

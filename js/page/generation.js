@@ -1,6 +1,6 @@
 // A run of generate() or chat() as the caller holds it: an iterator of chunks with a result, and the settings on their way to
 // C. Chunks wait here until someone iterates.
-import { abortedError, messageOf, QwenError, qwenError } from '../errors.js';
+import { messageOf, QwenError, qwenError } from '../errors.js';
 import { SETTINGS } from '../settings.js';
 
 /** @typedef {import('../types.js').Chunk} Chunk */
@@ -17,8 +17,7 @@ const INNER_KEYS = ['custom_processor', 'chat'];
  * What run() needs of a Generation.
  * @typedef {object} RunPort
  * @property {(chunks: Chunk[]) => void} push
- * @property {() => boolean} left whether the consumer left the loop
- * @property {(cancel: () => void) => void} onLeave
+ * @property {(cancel: () => void) => void} onLeave what to do when the consumer leaves the loop
  */
 
 /** @typedef {import('../types.js').Generation} Generation */
@@ -45,7 +44,6 @@ export class GenerationRun {
         if (!this.#left) this.#chunks.push(...chunks);
         this.#wake();
       },
-      left: () => this.#left,
       onLeave: (/** @type {() => void} */ cancel) => (this.#cancel = cancel),
     };
     this.#result = run(port);
@@ -258,45 +256,39 @@ export function wellFormed(text, what, notes) {
   return sound;
 }
 
-/**
- * Keeps each row's tokens and text for the caller's stopping predicate.
- * @param {NonNullable<Settings['stopping']>} stopping
- */
-export function stoppingRows(stopping) {
-  if (typeof stopping !== 'function') throw qwenError('usage', `stopping is a ${typeof stopping}, not a function`);
+/** The caller's stopping predicate, and each row's tokens and text for it. */
+export class StoppingRows {
+  #stopping;
   /** @type {Map<number, { index: number, token_ids: number[], text: string }>} */
-  const rows = new Map();
-  /** The rows that the predicate ends after these chunks. */
-  return (/** @type {Chunk[]} */ chunks) => {
-    /** @type {number[]} */
-    const end = [];
-    for (const chunk of chunks) {
-      const row = rows.get(chunk.index) ?? { index: chunk.index, token_ids: [], text: '' };
-      rows.set(chunk.index, row);
-      row.token_ids.push(...chunk.token_ids);
-      row.text += chunk.text;
-      if (chunk.token_ids.length > 0 && stopping({ ...row, token_ids: [...row.token_ids] })) end.push(chunk.index);
-    }
-    return end;
-  };
-}
+  #rows = new Map();
+  /** @type {QwenError | null} what the predicate threw */
+  fault = null;
 
-/**
- * Runs a request so that a caller's signal rejects at once while the worker comes to its end behind it.
- * @template T
- * @param {{ done: Promise<T>, cancel: () => void }} request
- * @param {AbortSignal | undefined} signal
- * @returns {Promise<T>}
- */
-export function cancellable({ done, cancel }, signal) {
-  if (!signal) return done;
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      cancel();
-      reject(abortedError(signal));
-    };
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
-    done.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
+  /** @param {NonNullable<Settings['stopping']>} stopping */
+  constructor(stopping) {
+    if (typeof stopping !== 'function') throw qwenError('usage', `stopping is a ${typeof stopping}, not a function`);
+    this.#stopping = stopping;
+  }
+
+  /**
+   * The rows that the predicate ends after these chunks; none after it threw.
+   * @param {Chunk[]} chunks
+   */
+  ended(chunks) {
+    try {
+      return this.fault ? [] : chunks.filter((chunk) => this.#ends(chunk)).map((chunk) => chunk.index);
+    } catch (error) {
+      this.fault = qwenError('usage', `stopping threw: ${messageOf(error)}`, error);
+      return [];
+    }
+  }
+
+  /** @param {Chunk} chunk */
+  #ends({ index, token_ids, text }) {
+    const row = this.#rows.get(index) ?? { index, token_ids: [], text: '' };
+    this.#rows.set(index, row);
+    row.token_ids.push(...token_ids);
+    row.text += text;
+    return token_ids.length > 0 && this.#stopping({ ...row, token_ids: [...row.token_ids] });
+  }
 }

@@ -1,7 +1,9 @@
-// Renders templates in a worker of its own, which is ended when it takes too long or is not wanted any more.
+// Renders templates in a worker of its own, which is ended when one takes too long or is not wanted any more. Renderings take
+// turns: what ends the worker under one of them is no matter of the others.
 import { Connection } from './connection.js';
-import { abortedError, QwenError, qwenError } from '../errors.js';
+import { abortedError, cancellable, QwenError, qwenError, throwIfAborted } from '../errors.js';
 import { TEMPLATE_WORKER } from '../protocol.js';
+import { Queue } from './queue.js';
 
 const RENDER_MS = 2000;
 
@@ -9,8 +11,11 @@ const RENDER_MS = 2000;
 export class TemplateRunner {
   #host;
   #url;
+  #queue = new Queue();
   /** @type {Connection | null} */
   #connection = null;
+  /** @type {QwenError | null} */
+  #closed = null;
 
   /**
    * @param {import('../host.js').Host} host
@@ -28,19 +33,33 @@ export class TemplateRunner {
    * @returns {Promise<string>}
    */
   async render(template, variables, signal) {
-    if (signal?.aborted) throw abortedError(signal);
-    if (!this.#connection || this.#connection.ended) {
-      this.#connection = new Connection(this.#host, TEMPLATE_WORKER, { url: this.#url });
-      // The first answer also says that the worker runs: its start is not the template's time.
-      await this.#connection.request('render', { template: '', variables: {} }).done;
-    }
-    const connection = this.#connection;
-    const end = (/** @type {QwenError} */ error) => connection.close(error);
-    const late = qwenError('model', `the chat template did not end within ${RENDER_MS / 1000} s`);
-    const timer = setTimeout(() => end(late), RENDER_MS);
-    const abort = () => end(abortedError(signal));
+    throwIfAborted(signal);
+    const done = this.#queue.run(async () => {
+      throwIfAborted(signal);
+      if (this.#closed) throw this.#closed;
+      return this.#renderNow(template, variables, signal);
+    });
+    done.catch(() => {}); // an aborted call's late end is nobody's
+    return cancellable(done, signal);
+  }
+
+  /**
+   * @param {string} template
+   * @param {Record<string, unknown>} variables
+   * @param {AbortSignal | undefined} signal
+   */
+  async #renderNow(template, variables, signal) {
+    const running = this.#connection && !this.#connection.ended ? this.#connection : null;
+    const connection = running ?? new Connection(this.#host, TEMPLATE_WORKER, { url: this.#url });
+    this.#connection = connection;
+    const abort = () => void connection.close(abortedError(signal));
     signal?.addEventListener('abort', abort, { once: true });
+    let timer;
     try {
+      // The first answer says that the worker runs: its start is not the template's time.
+      if (!running) await connection.request('render', { template: '', variables: {} }).done;
+      const late = qwenError('model', `the chat template did not end within ${RENDER_MS / 1000} s`);
+      timer = setTimeout(() => connection.close(late), RENDER_MS);
       return await connection.request('render', { template, variables }).done;
     } finally {
       clearTimeout(timer);
@@ -50,7 +69,7 @@ export class TemplateRunner {
 
   /** @param {QwenError} error */
   close(error) {
+    this.#closed = error;
     this.#connection?.close(error);
-    this.#connection = null;
   }
 }

@@ -1,6 +1,7 @@
 // Jobs of the loaded engine in the worker: begin, then one bounded step after the other; between steps the event loop turns, so
 // that a cancellation or a verdict is seen. How much of a prompt goes into a step follows from the measured speed.
 import { abortedError, messageOf, qwenError } from '../errors.js';
+import { importProcessor } from './processor.js';
 import { turn } from './turn.js';
 
 /** A step should end within this time, and be no shorter than it need be: small chunks cost more for each token. */
@@ -18,6 +19,7 @@ const encoder = new TextEncoder();
  * @property {(chunks: import('../types.js').Chunk[], ask: boolean) => void} chunks
  * @property {() => Promise<number[]>} verdict rows that the caller's predicate ends
  * @property {() => 'none' | 'soft' | 'hard'} cancelled
+ * @property {Promise<void>} cancellation resolves when it is no longer 'none'
  */
 
 export class Jobs {
@@ -72,7 +74,7 @@ export class Jobs {
   async generate(request, port) {
     const started = performance.now();
     const wasm = this.#wasm;
-    const processor = request.processor === null ? null : await importProcessor(request.processor);
+    const processor = request.processor === null ? null : await importProcessor(request.processor, port.cancellation);
     const rows = request.prompts.map((prompt) => this.tokenize(prompt, true));
     const lengths = Int32Array.from(rows, (row) => row.length);
     wasm.generate({ ids: joined(rows), lengths, settings: request.settings, stops: request.stops });
@@ -300,36 +302,4 @@ function cut(text) {
   }
   pieces.push(text.slice(from));
   return pieces;
-}
-
-/**
- * A caller's logits_processor, as a function that edits all waiting rows.
- * @param {string} url
- * @returns {Promise<(wasm: import('./wasm.js').Wasm, vocabSize: number) => void>}
- */
-async function importProcessor(url) {
-  let edit;
-  try {
-    edit = (await import(/* webpackIgnore: true */ /* @vite-ignore */ url)).default;
-  } catch (error) {
-    throw qwenError('usage', `logits_processor ${url} cannot be imported: ${messageOf(error)}`, error);
-  }
-  if (typeof edit !== 'function')
-    throw qwenError('usage', `logits_processor ${url} has no function as its default export`);
-  return (wasm, vocabSize) => {
-    for (let i = 0; ; i++) {
-      const row = wasm.scores(i, vocabSize);
-      if (!row) return;
-      let answer;
-      try {
-        answer = edit(row.ids, row.scores);
-      } catch (error) {
-        throw qwenError('usage', `logits_processor ${url} threw: ${messageOf(error)}`, error);
-      }
-      if (typeof answer?.then === 'function') {
-        throw qwenError('usage', `logits_processor ${url} gives a promise: it must edit the scores at once`);
-      }
-      row.put(row.scores);
-    }
-  };
 }

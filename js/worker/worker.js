@@ -15,23 +15,36 @@ import { WASM_VERSION } from '../../build/wasm/version.mjs';
 /** Memory of a self-test, which has no model. */
 const SELF_TEST_BYTES = 32 << 20;
 
-/** @typedef {import('../protocol.js').Answer} Answer */
+/**
+ * @typedef {import('../protocol.js').Answer} Answer
+ * @typedef {import('../protocol.js').ToWorker} ToWorker
+ * @typedef {import('../protocol.js').Requests} Requests
+ */
+
+/**
+ * @template {keyof Requests} T
+ * @typedef {import('../protocol.js').RequestMessage<T>} RequestMessage
+ */
 
 /** As a worker's global object, in browsers and (node-worker.mjs) in Node. */
-const scope = /** @type {{ name: string, onmessage: ((event: { data: any }) => void) | null,
+const scope = /** @type {{ name: string, onmessage: ((event: { data: ToWorker }) => void) | null,
   postMessage(message: Answer, transfer?: Transferable[]): void }} */ (/** @type {unknown} */ (self));
 
 /** @type {import('../host.js').NodeFiles | undefined} */
 const node = /** @type {any} */ (globalThis).qwen2Node;
 
 /** The request that is under way. */
-class Request {
+class RunningRequest {
   id;
   control = new AbortController();
   /** @type {'none' | 'soft' | 'hard'} */
   cancelled = 'none';
   /** @type {((rows: number[]) => void) | null} */
   #verdict = null;
+  /** @type {() => void} */
+  #tellCancelled = () => {};
+  /** @type {Promise<void>} */
+  #cancellation = new Promise((resolve) => (this.#tellCancelled = resolve));
 
   /** @param {number} id */
   constructor(id) {
@@ -43,6 +56,7 @@ class Request {
     if (!soft) this.cancelled = 'hard';
     else if (this.cancelled === 'none') this.cancelled = 'soft';
     if (!soft) this.control.abort();
+    this.#tellCancelled();
     this.decide([]);
   }
 
@@ -64,6 +78,7 @@ class Request {
         return new Promise((resolve) => (this.#verdict = resolve));
       },
       cancelled: () => this.cancelled,
+      cancellation: this.#cancellation,
     };
   }
 }
@@ -74,13 +89,13 @@ class EngineWorker {
   #wasm = null;
   /** @type {Jobs | null} */
   #jobs = null;
-  /** @type {Request | null} */
+  /** @type {RunningRequest | null} */
   #current = null;
   /** @type {Map<number, { resolve: (bytes: Uint8Array) => void, reject: (error: Error) => void }>} */
   #reads = new Map();
   #calls = 0;
 
-  /** @param {any} message */
+  /** @param {ToWorker} message */
   receive(message) {
     if (message.type === 'cancel') {
       if (this.#current?.id === message.id) this.#current?.cancel(message.soft);
@@ -89,16 +104,16 @@ class EngineWorker {
     } else if (message.type === 'bytes') {
       const read = this.#reads.get(message.call);
       this.#reads.delete(message.call);
-      if (message.error) read?.reject(plainToError(message.error));
-      else read?.resolve(message.bytes);
+      if (message.bytes) read?.resolve(message.bytes);
+      else read?.reject(plainToError(message.error ?? { code: 'internal', message: 'no bytes' }));
     } else {
-      this.#answer(message);
+      void this.#answer(message);
     }
   }
 
-  /** @param {any} message */
+  /** @param {RequestMessage<keyof Requests>} message */
   async #answer(message) {
-    const request = new Request(message.id);
+    const request = new RunningRequest(message.id);
     this.#current = request;
     try {
       const { value, transfer } = await this.#run(message, request);
@@ -115,9 +130,9 @@ class EngineWorker {
   }
 
   /**
-   * @param {any} message
-   * @param {Request} request
-   * @returns {Promise<{ value: any, transfer?: Transferable[] }>}
+   * @param {RequestMessage<keyof Requests>} message
+   * @param {RunningRequest} request
+   * @returns {Promise<{ value: Requests[keyof Requests][1], transfer?: Transferable[] }>}
    */
   async #run(message, request) {
     switch (message.type) {
@@ -129,8 +144,8 @@ class EngineWorker {
         return { value: await selfTest(message.wasm) };
       case 'tokenize': {
         const jobs = this.#ready();
-        const value = message.prompts.map((/** @type {any} */ one) => jobs.tokenize(one, message.parseSpecial));
-        return { value, transfer: value.map((/** @type {Int32Array} */ ids) => ids.buffer) };
+        const value = message.prompts.map((one) => jobs.tokenize(one, message.parseSpecial));
+        return { value, transfer: buffersOf(value) };
       }
       case 'detokenize':
         return { value: this.#ready().detokenize(message.ids, message.skipSpecial) };
@@ -142,7 +157,7 @@ class EngineWorker {
       }
       case 'forward': {
         const value = await this.#ready().forward(message, request.port);
-        return { value, transfer: [value.logits.buffer, ...value.hidden.map((layer) => layer.buffer)] };
+        return { value, transfer: buffersOf([value.logits, ...value.hidden]) };
       }
       default:
         throw qwenError('internal', `no request is called ${message.type}`);
@@ -155,8 +170,8 @@ class EngineWorker {
   }
 
   /**
-   * @param {any} message
-   * @param {Request} request
+   * @param {RequestMessage<'load'>} message
+   * @param {RunningRequest} request
    */
   async #load(message, request) {
     /** @type {string[]} */
@@ -170,7 +185,7 @@ class EngineWorker {
 
   /**
    * @param {import('../protocol.js').LoadRequest} message
-   * @param {Request} request
+   * @param {RunningRequest} request
    * @param {string[]} notes
    * @returns {Promise<import('./loading.js').LoadContext>}
    */
@@ -199,6 +214,12 @@ class EngineWorker {
     });
   }
 }
+
+/**
+ * @param {(Int32Array | Float32Array)[]} arrays
+ * @returns {Transferable[]}
+ */
+const buffersOf = (arrays) => arrays.map(({ buffer }) => /** @type {ArrayBuffer} */ (buffer));
 
 /** What tells this machine from another, as far as a browser lets a page know. */
 const agent = () => node?.agent() ?? navigator.userAgent;
@@ -240,8 +261,10 @@ async function selfTest(choice) {
   };
 }
 
-/** @param {{ id: number, template: string, variables: Record<string, unknown> }} message */
-function render({ id, template, variables }) {
+/** @param {ToWorker} message */
+function render(message) {
+  if (message.type !== 'render') return;
+  const { id, template, variables } = message;
   try {
     scope.postMessage({ type: 'done', id, value: renderTemplate(template, variables) });
   } catch (error) {

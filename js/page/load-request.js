@@ -1,0 +1,67 @@
+// What load() and plan() are given, checked and made plain for the worker.
+import { Connection } from './connection.js';
+import { chooseBuild, requireSimd } from './env.js';
+import { qwenError, throwIfAborted } from '../errors.js';
+import { ENGINE_WORKER } from '../protocol.js';
+import { plainSource } from '../weights/source.js';
+
+/**
+ * @typedef {import('../types.js').ModelSource} ModelSource
+ * @typedef {import('../types.js').LoadOptions} LoadOptions
+ */
+
+const LOAD_OPTIONS = [
+  'contextLength',
+  'maxRows',
+  'threads',
+  'simd',
+  'kvType',
+  'quantize',
+  'cache',
+  'sha256',
+  'token',
+  'signal',
+  'onProgress',
+  'workerUrl',
+  'wasmUrl',
+];
+
+/**
+ * Checks what load() and plan() are given and starts the worker.
+ * @param {import('../host.js').Host} host
+ * @param {ModelSource} source
+ * @param {LoadOptions} options
+ */
+export function begin(host, source, options) {
+  throwIfAborted(options.signal);
+  requireSimd();
+  for (const key of Object.keys(options)) {
+    if (!LOAD_OPTIONS.includes(key))
+      throw qwenError('usage', `${key} is no load option (known: ${LOAD_OPTIONS.join(', ')})`);
+  }
+  const { contextLength, maxRows, kvType, quantize, cache = 'auto', sha256, token, workerUrl } = options;
+  // The C tests' own choice, which multiplies the memory.
+  if (/** @type {string | undefined} */ (quantize) === 'f32')
+    throw qwenError('usage', 'quantize is "f32": one of "none", "q8_0" and "q4_0" is wanted');
+  const { source: plain, pageFiles } = plainSource(source, host.resolveUrl);
+  const { wasm, notes } = chooseBuild(options, host);
+  const url = workerUrl === undefined ? undefined : host.resolveUrl(String(workerUrl));
+  const engine = JSON.parse(JSON.stringify({ contextLength, maxRows, kvType, quantize }));
+  const request = { source: plain, wasm, engine, cache, sha256: lowerCased(sha256), token };
+  const connection = new Connection(host, ENGINE_WORKER, { url, pageFiles });
+  return { connection, request, notes, workerUrl: url };
+}
+
+/**
+ * @param {LoadOptions['sha256']} sha256
+ * @returns {LoadOptions['sha256']}
+ */
+function lowerCased(sha256) {
+  const check = (/** @type {unknown} */ hash) => {
+    if (typeof hash === 'string' && /^[0-9a-f]{64}$/i.test(hash)) return hash.toLowerCase();
+    throw qwenError('usage', `sha256 is ${JSON.stringify(hash)}, not 64 hexadecimal digits`);
+  };
+  if (sha256 === undefined) return undefined;
+  if (typeof sha256 !== 'object' || sha256 === null) return check(sha256);
+  return Object.fromEntries(Object.entries(sha256).map(([name, hash]) => [name, check(hash)]));
+}
