@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/arithmetic.h"
+#include "base/bytes.h"
 #include "base/quote_text.h"
 
 #include <stdio.h>
@@ -174,16 +175,16 @@ static qw_status read_value(reader *r, qw_gguf_value *v)
 static qw_status read_alignment(reader *r, qw_gguf *g)
 {
     const qw_gguf_value *v = qw_gguf_find(g, "general.alignment");
-    int64_t a = 32;
+    uint32_t a = 32;
 
     if (v && v->type != QW_GGUF_U32)
         return qw_fail(r->err, QW_ERR_FORMAT, "%s: general.alignment has type %u, must be 4 (u32)", r->source->name,
                        v->type);
-    QW_TRY(qw_gguf_get_int(g, "general.alignment", 0, UINT32_MAX, &a, r->err));
+    if (v) a = qw_bytes_u32(&(qw_bytes){v->bytes, v->bytes + v->n_bytes, false});
     if (a < 8 || a > MAX_ALIGNMENT || (a & (a - 1)))
-        return qw_fail(r->err, QW_ERR_FORMAT, "%s: general.alignment is %lld, must be a power of two from 8 to %d",
-                       r->source->name, (long long)a, MAX_ALIGNMENT);
-    g->alignment = (uint32_t)a;
+        return qw_fail(r->err, QW_ERR_FORMAT, "%s: general.alignment is %u, must be a power of two from 8 to %d",
+                       r->source->name, a, MAX_ALIGNMENT);
+    g->alignment = a;
     return QW_OK;
 }
 

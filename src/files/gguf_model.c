@@ -5,6 +5,8 @@
 #include "base/alloc.h"
 #include "base/exact_math.h"
 #include "base/quote_text.h"
+#include "files/gguf_values.h"
+#include "tokenizer/tokenizer_vocab.h"
 
 #include <stdlib.h>
 #include <string.h>

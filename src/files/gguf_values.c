@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Typed look-ups of GGUF metadata. Writers do not agree on the width of integers: all are taken. */
-#include "files/gguf.h"
+ * The parser has checked every value's length against its type, so reading one cannot leave the header. */
+#include "files/gguf_values.h"
 
 #include "base/alloc.h"
 #include "base/bytes.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * After the headers: what spans files is checked, and names become weights. */
+ * Each file agrees with itself by now; here they are held against each other. */
+#include "files/load_bind.h"
+
 #include "base/alloc.h"
-#include "files/loader_state.h"
 
 #include <string.h>
 
@@ -52,7 +53,7 @@ static qw_status check_vocabulary(qw_loader *l, qw_error *err)
 
 qw_status qw_load_bind(qw_loader *l, qw_error *err)
 {
-    qw_bind_options options = {l->options.quantize, !is_gguf(l)};
+    qw_bind_options options = {l->quantize, !is_gguf(l)};
 
     if (l->split_tensors >= 0 && (uint64_t)l->split_tensors != l->tensors.n)
         return qw_fail(err, QW_ERR_FORMAT,
@@ -60,7 +61,7 @@ qw_status qw_load_bind(qw_loader *l, qw_error *err)
                        (long long)l->split_tensors, l->tensors.n);
     QW_TRY(qw_tensors_check(&l->tensors, err));
     QW_TRY(check_index(l, err));
-    QW_TRY(qw_weights_bind(&l->model, &l->binding, &l->tensors, &options, err));
+    QW_TRY(qw_binding_make(&l->model, &l->binding, &l->tensors, &options, err));
     qw_tensors_free(&l->tensors);
     if (!is_gguf(l)) {
         QW_TRY(qw_hf_read_ends(&l->model, &l->hf, err));

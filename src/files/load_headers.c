@@ -1,169 +1,21 @@
 /* SPDX-License-Identifier: MIT
- * What each file of a model says, and which files follow from it: the shards of a GGUF set, the files of a Hugging Face
- * checkpoint. What a server sends in place of a missing file is recognised by its first bytes. */
-#include "base/alloc.h"
-#include "files/loader_state.h"
-#include "files/safetensors.h"
-#include "base/quote_text.h"
+ * Of each kind of file: whether it is what its name says, how far its header reaches, what it holds, and which files follow
+ * from it. */
+#include "files/load_headers.h"
 
-#include <stdio.h>
+#include "base/alloc.h"
+#include "base/quote_text.h"
+#include "files/load_files.h"
+#include "files/safetensors.h"
+#include "tokenizer/tokenizer_json.h"
+
 #include <string.h>
 
-enum { FIRST_READ = 1 << 16, MAX_SHARDS = 1000 };
-
-static bool ends_in(qw_text name, const char *suffix)
-{
-    size_t n = strlen(suffix);
-
-    return name.n >= n && memcmp(name.bytes + name.n - n, suffix, n) == 0;
-}
+enum { MAX_INDEX_FILES = 1000 };
 
 static qw_text text_of(const qw_buf *b)
 {
     return (qw_text){b->bytes, b->n};
-}
-
-static const char *base_name(const qw_loader *l, const qw_source *s)
-{
-    return s->name.bytes + l->folder_n;
-}
-
-/* Number and count of a name that ends in -00002-of-00003 and the suffix, with *stem_n the bytes before them. */
-static bool shard_of(qw_text name, const char *suffix, int64_t *no, int64_t *count, size_t *stem_n)
-{
-    static const char form[] = "-ddddd-of-ddddd";
-    size_t n = sizeof form - 1, suffix_n = strlen(suffix);
-    const char *at;
-
-    if (!ends_in(name, suffix) || name.n < n + suffix_n) return false;
-    at = name.bytes + name.n - suffix_n - n;
-    *no = *count = 0;
-    for (size_t i = 0; i < n; i++) {
-        int64_t *number = i < 6 ? no : count;
-        if (form[i] != 'd') {
-            if (at[i] != form[i]) return false;
-            continue;
-        }
-        if (at[i] < '0' || at[i] > '9') return false;
-        *number = *number * 10 + (at[i] - '0');
-    }
-    *stem_n = (size_t)(at - name.bytes);
-    return *no >= 1 && *no <= *count;
-}
-
-/* The new source's name is still to be written. */
-static qw_status add_source(qw_loader *l, qw_source_kind kind, bool optional, qw_source **out, qw_error *err)
-{
-    if (l->n_sources == l->cap_sources) {
-        size_t cap = l->cap_sources ? 2 * l->cap_sources : 8;
-        qw_source *sources = qw_realloc(l->sources, cap, sizeof *sources);
-        if (!sources) return qw_fail_memory(err, "the list of files", (double)cap * sizeof *sources);
-        l->sources = sources;
-        l->cap_sources = cap;
-    }
-    *out = &l->sources[l->n_sources++];
-    **out = (qw_source){.kind = kind, .optional = optional};
-    return QW_OK;
-}
-
-qw_status qw_load_ask(qw_loader *l, qw_source_kind kind, const char *name, bool optional, qw_error *err)
-{
-    qw_source *s = NULL;
-
-    QW_TRY(add_source(l, kind, optional, &s, err));
-    QW_TRY(qw_buf_append(&s->name, l->sources[0].name.bytes, l->folder_n, err));
-    return qw_buf_append(&s->name, name, strlen(name) + 1, err);
-}
-
-static qw_source_kind kind_of(qw_text name)
-{
-    if (ends_in(name, ".gguf")) return QW_SOURCE_GGUF;
-    if (ends_in(name, ".safetensors")) return QW_SOURCE_SAFETENSORS;
-    if (ends_in(name, ".safetensors.index.json")) return QW_SOURCE_INDEX;
-    if (ends_in(name, "/config.json") || (name.n == 11 && ends_in(name, "config.json"))) return QW_SOURCE_CONFIG;
-    return QW_SOURCE_UNKNOWN;
-}
-
-/* All shards of a set, in order, whichever was given: the first one holds the metadata. */
-static qw_status ask_shards(qw_loader *l, qw_text name, size_t stem_n, int64_t count, qw_error *err)
-{
-    qw_source *s = NULL;
-
-    if (count > MAX_SHARDS)
-        return qw_fail(err, QW_ERR_FORMAT, "a set of %lld files, at most %d are read", (long long)count, MAX_SHARDS);
-    l->n_shards = count;
-    for (int64_t i = 1; i <= count; i++) {
-        QW_TRY(add_source(l, QW_SOURCE_GGUF, false, &s, err));
-        QW_TRY(qw_buf_append(&s->name, name.bytes, stem_n, err));
-        QW_TRY(qw_buf_printf(&s->name, err, "-%05lld-of-%05lld.gguf", (long long)i, (long long)count));
-        QW_TRY(qw_buf_append(&s->name, "", 1, err));
-    }
-    return QW_OK;
-}
-
-qw_status qw_load_ask_main(qw_loader *l, qw_text name, qw_error *err)
-{
-    int64_t no, count;
-    size_t stem_n;
-    qw_source *s = NULL;
-
-    if (!name.n || memchr(name.bytes, 0, name.n)) return qw_fail(err, QW_ERR_USAGE, "the main file needs a name");
-    for (size_t i = 0; i < name.n; i++)
-        if (name.bytes[i] == '/') l->folder_n = i + 1;
-    if (shard_of(name, ".gguf", &no, &count, &stem_n) && count > 1) return ask_shards(l, name, stem_n, count, err);
-    QW_TRY(add_source(l, kind_of(name), false, &s, err));
-    QW_TRY(qw_buf_append(&s->name, name.bytes, name.n, err));
-    return qw_buf_append(&s->name, "", 1, err);
-}
-
-/* The other files of a checkpoint, once its main file is known. */
-static qw_status ask_checkpoint(qw_loader *l, qw_source_kind main_kind, qw_error *err)
-{
-    qw_text name = qw_text_of(l->sources[0].name.bytes);
-    int64_t no, count;
-    size_t stem_n;
-
-    if (main_kind != QW_SOURCE_CONFIG) QW_TRY(qw_load_ask(l, QW_SOURCE_CONFIG, "config.json", false, err));
-    QW_TRY(qw_load_ask(l, QW_SOURCE_GENERATION_CONFIG, "generation_config.json", true, err));
-    QW_TRY(qw_load_ask(l, QW_SOURCE_TOKENIZER, "tokenizer.json", true, err));
-    QW_TRY(qw_load_ask(l, QW_SOURCE_TOKENIZER_CONFIG, "tokenizer_config.json", true, err));
-    QW_TRY(qw_load_ask(l, QW_SOURCE_CHAT_TEMPLATE, "chat_template.jinja", true, err));
-    if (main_kind == QW_SOURCE_CONFIG)
-        return qw_load_ask(l, QW_SOURCE_INDEX, "model.safetensors.index.json", true, err);
-    if (main_kind == QW_SOURCE_SAFETENSORS && shard_of(name, ".safetensors", &no, &count, &stem_n) && count > 1)
-        return qw_load_ask(l, QW_SOURCE_INDEX, "model.safetensors.index.json", false, err);
-    return QW_OK;
-}
-
-/* The most that a text file may have, in MiB; 0: no text file. */
-static uint64_t text_limit(qw_source_kind kind)
-{
-    switch (kind) {
-    case QW_SOURCE_CONFIG:
-    case QW_SOURCE_GENERATION_CONFIG:
-    case QW_SOURCE_CHAT_TEMPLATE:
-        return 4;
-    case QW_SOURCE_TOKENIZER_CONFIG:
-    case QW_SOURCE_INDEX:
-        return 64;
-    case QW_SOURCE_TOKENIZER:
-        return 128;
-    default:
-        return 0;
-    }
-}
-
-qw_status qw_load_begin(qw_loader *l, qw_source *s, qw_error *err)
-{
-    uint64_t limit = text_limit(s->kind) << 20;
-
-    (void)l;
-    s->goal = limit ? s->bytes : s->kind == QW_SOURCE_GGUF ? FIRST_READ : s->kind == QW_SOURCE_UNKNOWN ? 16 : 8;
-    if (s->goal > s->bytes) s->goal = s->bytes;
-    if (limit && s->bytes > limit)
-        return qw_fail(err, QW_ERR_FORMAT, "%s: has %llu bytes, at most %llu are read", s->name.bytes,
-                       (unsigned long long)s->bytes, (unsigned long long)limit);
-    return QW_OK;
 }
 
 /* Whether text begins like a web page, as far as there is text: at least 5 characters of one of the beginnings. */
@@ -218,13 +70,11 @@ static qw_status absent_html(qw_loader *l, qw_source *s, qw_error *err)
 
     if (!s->optional) return fail_html(s, err);
     QW_TRY(qw_buf_printf(&l->model.notes, err, "%s: got HTML, not the file: it counts as absent\n",
-                         qw_quote_text(shown, qw_text_of(base_name(l, s)))));
+                         qw_quote_text(shown, qw_text_of(qw_load_base_name(l, s)))));
     s->bytes = 0;
     qw_buf_free(&s->head);
     return qw_load_absent(l, s, err);
 }
-
-/* ---- GGUF */
 
 /* Keeps what of the head is tensor data, from offset `from` of the file on. */
 static qw_status keep_rest(qw_source *s, uint64_t from, qw_error *err)
@@ -297,8 +147,6 @@ static qw_status look_gguf(qw_loader *l, qw_source *s, bool *done, qw_error *err
     return status ? status : keep_rest(s, data_start, err);
 }
 
-/* ---- checkpoints */
-
 static qw_status look_safetensors(qw_loader *l, qw_source *s, bool *done, qw_error *err)
 {
     qw_safetensors_source source = {text_of(&s->head), s->bytes, (int32_t)l->current, s->name.bytes};
@@ -316,7 +164,7 @@ static qw_status look_safetensors(qw_loader *l, qw_source *s, bool *done, qw_err
     QW_TRY(qw_safetensors_parse(&source, &l->tensors, err));
     *done = true;
     QW_TRY(keep_rest(s, end, err));
-    return l->current ? QW_OK : ask_checkpoint(l, QW_SOURCE_SAFETENSORS, err);
+    return l->current ? QW_OK : qw_load_ask_checkpoint(l, QW_SOURCE_SAFETENSORS, err);
 }
 
 /* The shards that the index names, but for the one that was given. */
@@ -326,11 +174,11 @@ static qw_status look_index(qw_loader *l, qw_error *err)
     size_t n = 0;
     qw_status status = qw_hf_index_files(l->hf.index, &files, &n, err);
 
-    if (!status && n > MAX_SHARDS)
-        status = qw_fail(err, QW_ERR_FORMAT, "the index names %zu files, at most %d are read", n, MAX_SHARDS);
-    if (!status && !l->current) status = ask_checkpoint(l, QW_SOURCE_INDEX, err);
+    if (!status && n > MAX_INDEX_FILES)
+        status = qw_fail(err, QW_ERR_FORMAT, "the index names %zu files, at most %d are read", n, MAX_INDEX_FILES);
+    if (!status && !l->current) status = qw_load_ask_checkpoint(l, QW_SOURCE_INDEX, err);
     for (size_t i = 0; !status && i < n; i++)
-        if (strcmp(files[i], base_name(l, &l->sources[0])) != 0)
+        if (strcmp(files[i], qw_load_base_name(l, &l->sources[0])) != 0)
             status = qw_load_ask(l, QW_SOURCE_SAFETENSORS, files[i], false, err);
     qw_free(files);
     return status;
@@ -348,7 +196,7 @@ static qw_status look_config(qw_loader *l, qw_error *err)
             if (text.bytes[i] == '/') text = (qw_text){text.bytes + i + 1, text.n - i - 1};
     }
     QW_TRY(qw_buf_append(&l->model.name, text.bytes, text.n, err));
-    return l->current ? QW_OK : ask_checkpoint(l, QW_SOURCE_CONFIG, err);
+    return l->current ? QW_OK : qw_load_ask_checkpoint(l, QW_SOURCE_CONFIG, err);
 }
 
 static qw_status look_text(qw_loader *l, qw_source *s, qw_error *err)
@@ -375,7 +223,7 @@ static qw_status look_text(qw_loader *l, qw_source *s, qw_error *err)
     }
 }
 
-static qw_status look_unknown(qw_loader *l, qw_source *s, qw_error *err)
+static qw_status look_unknown(qw_source *s, qw_error *err)
 {
     bool html;
 
@@ -387,7 +235,7 @@ static qw_status look_unknown(qw_loader *l, qw_source *s, qw_error *err)
     else
         return qw_fail(err, QW_ERR_FORMAT, "%s: neither GGUF, nor safetensors, nor the config.json of a checkpoint",
                        s->name.bytes);
-    return qw_load_begin(l, s, err);
+    return qw_load_begin(s, err);
 }
 
 qw_status qw_load_look(qw_loader *l, qw_source *s, bool *done, qw_error *err)
@@ -398,7 +246,7 @@ qw_status qw_load_look(qw_loader *l, qw_source *s, bool *done, qw_error *err)
 
     if (s->kind == QW_SOURCE_GGUF) return look_gguf(l, s, done, err);
     if (s->kind == QW_SOURCE_SAFETENSORS) return look_safetensors(l, s, done, err);
-    if (s->kind == QW_SOURCE_UNKNOWN) return look_unknown(l, s, err);
+    if (s->kind == QW_SOURCE_UNKNOWN) return look_unknown(s, err);
     *done = true;
     QW_TRY(sniff(s, &html, err));
     if (html) return absent_html(l, s, err);

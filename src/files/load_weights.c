@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Tensor data, a piece at a time: whole panels of a matrix, at most 1 MiB unless one panel is more, or a whole vector.
+ * A piece is whole panels of a matrix, at most 1 MiB unless one panel is more, or a whole vector.
  * Data that came along with a header is taken from there first. */
+#include "files/load_weights.h"
+
 #include "base/alloc.h"
-#include "files/loader_state.h"
 
 #include <string.h>
 
@@ -64,7 +65,7 @@ static qw_status go_on(qw_loader *l, qw_error *err)
     while (l->filled == l->piece_bytes) {
         const qw_placed *p = &l->binding.v[l->item];
         qw_piece piece = {p, l->stage, l->row, l->piece_rows};
-        QW_TRY(qw_weights_put(&l->binding, &piece, l->pool, err));
+        QW_TRY(qw_binding_put(&l->binding, &piece, l->pool, err));
         l->row += l->piece_rows;
         if (l->row == p->rows) {
             l->row = 0;
@@ -83,7 +84,7 @@ qw_status qw_load_weights_begin(qw_loader *l, qw_error *err)
 {
     l->stage = qw_alloc_aligned(l->stage_bytes, 1);
     if (!l->stage) return qw_fail_memory(err, "the loader's stage", (double)l->stage_bytes);
-    QW_TRY(qw_weights_alloc(&l->model.weights, &l->binding, err));
+    QW_TRY(qw_binding_alloc(&l->model.weights, &l->binding, err));
     begin_piece(l);
     return go_on(l, err);
 }

@@ -5,7 +5,10 @@
 #include "files/loader.h"
 
 #include "base/alloc.h"
-#include "files/loader_state.h"
+#include "files/load_bind.h"
+#include "files/load_files.h"
+#include "files/load_headers.h"
+#include "files/load_weights.h"
 
 #include <string.h>
 
@@ -18,7 +21,8 @@ qw_status qw_loader_new(qw_loader **out, const qw_load_options *options, qw_text
 
     *out = NULL;
     if (!l) return qw_fail_memory(err, "the loader", (double)sizeof *l);
-    l->options = *options;
+    l->quantize = options->quantize;
+    l->headers_only = options->headers_only;
     l->n_shards = 1;
     l->split_tensors = -1;
     status = qw_load_ask_main(l, main_name, err);
@@ -108,8 +112,8 @@ static qw_status end_headers(qw_loader *l, qw_error *err)
 {
     QW_TRY(qw_load_bind(l, err));
     qw_load_weights_measure(l);
-    l->phase = l->options.headers_only ? QW_LOAD_DONE : QW_LOAD_WEIGHTS;
-    return l->options.headers_only ? QW_OK : qw_load_weights_begin(l, err);
+    l->phase = l->headers_only ? QW_LOAD_DONE : QW_LOAD_WEIGHTS;
+    return l->headers_only ? QW_OK : qw_load_weights_begin(l, err);
 }
 
 /* Goes on with the headers until something is wanted. */
@@ -142,7 +146,7 @@ static qw_status open_current(qw_loader *l, int64_t bytes, qw_error *err)
     s->open = true;
     s->bytes = (uint64_t)bytes;
     s->index = l->n_open++;
-    QW_TRY(qw_load_begin(l, s, err));
+    QW_TRY(qw_load_begin(s, err));
     return go_on(l, err);
 }
 
@@ -217,7 +221,7 @@ const qw_model *qw_loader_model(const qw_loader *l)
 
 qw_status qw_loader_take(qw_loader *l, qw_model *out, qw_error *err)
 {
-    if (l->phase != QW_LOAD_DONE || l->options.headers_only)
+    if (l->phase != QW_LOAD_DONE || l->headers_only)
         return qw_fail(err, QW_ERR_INTERNAL, "the model was taken before it was loaded");
     *out = l->model;
     l->model = (qw_model){0};

@@ -5,6 +5,7 @@
 #ifndef QW_ATTENTION_H
 #define QW_ATTENTION_H
 
+#include "base/pool.h"
 #include "model/kv.h"
 
 /* The most tokens that go through the layers together. */

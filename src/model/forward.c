@@ -132,7 +132,7 @@ static void keep_row(float *x, int32_t to, int32_t from, int32_t width)
 }
 
 /* From here on only the tokens whose logits are wanted are computed. */
-static void keep_wanted(run *r)
+static void narrow_to_wanted(run *r)
 {
     const qw_config *c = &r->m->config;
     const qw_pass *p = r->pass;
@@ -148,21 +148,29 @@ static void keep_wanted(run *r)
     r->at = (qw_positions){s->row, s->pos, p->n_wanted};
 }
 
-/* q, k and v of h, the latter two into the cache. Of the last layer's tokens, those whose logits nobody wants leave only
- * key and value. */
+/* Whether layer l is the last reader of tokens whose logits nobody wants: it takes their keys and values, and no layer after
+ * it looks at them. */
+static bool narrows_in(const run *r, int32_t l)
+{
+    return l == r->m->config.n_layer - 1 && !r->pass->hidden && r->pass->n_wanted < r->at.n;
+}
+
+/* k and v of h into the cache, then q; where the layer narrows, q of the wanted tokens only. */
 static void project(run *r, int32_t l)
 {
     const qw_config *c = &r->m->config;
     const qw_layer *w = &r->m->weights.layer[l];
     qw_scratch *s = r->s;
-    bool narrow = l == c->n_layer - 1 && !r->pass->hidden && r->pass->n_wanted < r->at.n;
+    bool narrows = narrows_in(r, l);
     qw_product kvq[] = {{s->k, &w->wk, w->bk}, {s->v, &w->wv, w->bv}, {s->q, &w->wq, w->bq}};
 
-    multiply(r, s->h, r->at.n, kvq, narrow ? 2 : 3);
+    multiply(r, s->h, r->at.n, kvq, narrows ? 2 : 3);
     qw_rope(r->pool, s->k, s->cos_sin, r->at.n, c->n_kv_head, c->head_dim);
     put_keys_and_values(r, l);
-    if (narrow) keep_wanted(r);
-    if (narrow && r->at.n) multiply(r, s->h, r->at.n, kvq + 2, 1);
+    if (narrows) {
+        narrow_to_wanted(r);
+        if (r->at.n) multiply(r, s->h, r->at.n, &kvq[2], 1);
+    }
     qw_rope(r->pool, s->q, s->cos_sin, r->at.n, c->n_head, c->head_dim);
 }
 
@@ -227,7 +235,7 @@ static void lm_head(run *r)
         qw_rmsnorm(r->pool, s->h, s->x, w->norm_out, c->rms_eps, r->at.n, c->dim);
         keep_hidden(r, c->n_layer + 1, s->h);
     }
-    if (r->at.n > r->pass->n_wanted) keep_wanted(r);
+    if (r->at.n > r->pass->n_wanted) narrow_to_wanted(r);
     if (!r->at.n) return;
     qw_rmsnorm(r->pool, s->h, s->x, w->norm_out, c->rms_eps, r->at.n, c->dim);
     multiply(r, s->h, r->at.n, &head, 1);

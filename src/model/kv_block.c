@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Keys and values into a page and out of it, in the cache's type. */
-#include "model/kv.h"
+#include "model/kv_block.h"
 
 #include "kernels/dtype.h"
 #include "base/simd.h"

@@ -3,7 +3,6 @@
 #include "model/model.h"
 
 #include "base/alloc.h"
-#include "model/weights.h"
 
 void qw_model_free(qw_model *m)
 {

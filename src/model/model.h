@@ -6,27 +6,8 @@
 
 #include "base/buf.h"
 #include "model/config.h"
-#include "kernels/panel.h"
+#include "model/weights.h"
 #include "tokenizer/tokenizer.h"
-
-/* All matrices [out, in] as the file has them; vectors float32. */
-typedef struct qw_layer {
-    float *norm_attn, *norm_ffn; /* [dim] */
-    float *bq, *bk, *bv;         /* [n_head * head_dim], [n_kv_head * head_dim] twice; NULL where the file has none */
-    qw_mat wq, wk, wv;           /* [n_head or n_kv_head * head_dim, dim] */
-    qw_mat wo;                   /* [dim, n_head * head_dim] */
-    qw_mat w_gate, w_up;         /* [ffn_dim, dim] */
-    qw_mat w_down;               /* [dim, ffn_dim] */
-} qw_layer;
-
-typedef struct qw_weights {
-    qw_mat embed; /* [n_vocab, dim] */
-    qw_mat head;  /* [n_vocab, dim]; the same data as embed where tied */
-    bool head_is_embed;
-    float *norm_out; /* [dim] */
-    qw_layer *layer; /* [n_layer] */
-    size_t bytes;    /* of everything above */
-} qw_weights;
 
 enum { QW_EOS_MAX = 16 };
 

@@ -1,61 +1,34 @@
 /* SPDX-License-Identifier: MIT
- * From the directory of tensors to a model's weights: every tensor that a Qwen2 needs is found by name once, its shape
- * checked against the hyperparameters, and given its place; then rows are packed into it as they arrive. */
+ * The weights of a Qwen2, by what they do in the forward pass. binding.h says which tensor of a file is which. */
 #ifndef QW_WEIGHTS_H
 #define QW_WEIGHTS_H
 
-#include "model/model.h"
-#include "base/pool.h"
-#include "model/tensors.h"
+#include "kernels/panel.h"
 
-/* A tensor of a file and where its weights go. */
-typedef struct qw_placed {
-    int32_t slot; /* which weight, for qw_weights_name */
-    int32_t file;
-    uint64_t offset;  /* of the first row in the file */
-    size_t row_bytes; /* in the file */
-    qw_dtype type;
-    int32_t rows, cols; /* a vector is one row */
-    qw_mat *mat;        /* one of the two; its data, or the vector, is allocated by qw_weights_alloc */
-    float **vector;
-} qw_placed;
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* In ascending order of file and offset. */
-typedef struct qw_binding {
-    qw_placed *v;
-    size_t n;
-    bool hf; /* names as in Hugging Face checkpoints, else as in GGUF */
-} qw_binding;
+/* All matrices [out, in] as the file has them; vectors float32. */
+typedef struct qw_layer {
+    float *norm_attn, *norm_ffn; /* [dim] */
+    float *bq, *bk, *bv;         /* [n_head * head_dim], [n_kv_head * head_dim] twice; NULL where the file has none */
+    qw_mat wq, wk, wv;           /* [n_head or n_kv_head * head_dim, dim] */
+    qw_mat wo;                   /* [dim, n_head * head_dim] */
+    qw_mat w_gate, w_up;         /* [ffn_dim, dim] */
+    qw_mat w_down;               /* [dim, ffn_dim] */
+} qw_layer;
 
-typedef struct qw_bind_options {
-    qw_quantize quantize; /* of F32, F16 and BF16 matrices; q4_0 leaves embedding and head at q8_0 */
-    bool hf;
-} qw_bind_options;
+typedef struct qw_weights {
+    qw_mat embed; /* [n_vocab, dim] */
+    qw_mat head;  /* [n_vocab, dim]; the same data as embed where tied */
+    bool head_is_embed;
+    float *norm_out; /* [dim] */
+    qw_layer *layer; /* [n_layer] */
+    size_t bytes;    /* of everything above */
+} qw_weights;
 
-/* Fills m->weights (layer table, layouts and shapes, no data yet), config.n_vocab and tied, n_parameters, layout_bytes and
- * weights.bytes, and *out, the caller's. m->config must hold the other sizes. Which head is used: a separate one where the
- * files have it; else the embedding where the model is tied. Tensors that are not needed are ignored with a note.
- * Errors: model (missing tensor, wrong shape, a type that cannot be read), memory (also for a matrix above 2 GiB). */
-qw_status qw_weights_bind(qw_model *m, qw_binding *out, const qw_tensors *list, const qw_bind_options *options,
-                          qw_error *err);
-void qw_binding_free(qw_binding *b);
-
-/* Allocates all weights. Error: memory, naming the tensor; what was allocated is freed with the model. */
-qw_status qw_weights_alloc(qw_weights *w, const qw_binding *b, qw_error *err);
-
-/* Rows of a tensor as the file holds them: n from row `first` on (a multiple of 4, as n is unless it ends the tensor). */
-typedef struct qw_piece {
-    const qw_placed *placed;
-    const uint8_t *src;
-    int32_t first, n;
-} qw_piece;
-
-/* Packs a piece, over the pool where there is one. Error: model where a weight is not finite. */
-qw_status qw_weights_put(const qw_binding *b, const qw_piece *piece, qw_pool *pool, qw_error *err);
-
-/* The name that the tensor has in its file; dst holds 96 bytes; the result is dst. */
-const char *qw_weights_name(char dst[96], int32_t slot, bool hf);
-
+/* Frees all weights and zeroes w; n_layer as when the layer table was made. A zeroed w is a no-op. */
 void qw_weights_free(qw_weights *w, int32_t n_layer);
 
 #endif

@@ -21,23 +21,7 @@ typedef enum qw_token_type {
     QW_TOKEN_BYTE = 6,
 } qw_token_type;
 
-/* A vocabulary as GGUF's keys hold it: tokens in the byte-level alphabet, merges as "a b". Borrowed during the call.
- * types may be NULL: all normal. */
-typedef struct qw_vocab {
-    const qw_text *tokens;
-    const int32_t *types;
-    size_t n_tokens;
-    const qw_text *merges;
-    size_t n_merges;
-} qw_vocab;
-
-/* Builds a tokenizer; *out is the caller's, qw_tokenizer_free. Errors: format (duplicate or missing pieces, a merge whose
- * parts or result are not in the vocabulary, no merges, no single-byte entry ...), memory. */
-qw_status qw_tokenizer_from_vocab(qw_tokenizer **out, const qw_vocab *vocab, qw_error *err);
-
-/* The same from the text of a tokenizer.json (merges as strings or pairs; added_tokens; ByteLevel pre-tokenizer). */
-qw_status qw_tokenizer_from_json(qw_tokenizer **out, qw_text json, qw_error *err);
-
+/* NULL is a no-op. tokenizer_vocab.h and tokenizer_json.h make tokenizers. */
 void qw_tokenizer_free(qw_tokenizer *t);
 
 /* Bytes of memory that the tokenizer holds. */

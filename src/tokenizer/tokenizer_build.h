@@ -1,27 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Inside of the tokenizer: what it holds, and the builder that both file formats use: start with the tokens, add the
- * merges one by one in their order, finish. Every text is checked here. */
+ * The builder of tokenizers that all formats use: start with the tokens, add the merges one by one in their order, finish.
+ * Every text is checked here. */
 #ifndef QW_TOKENIZER_BUILD_H
 #define QW_TOKENIZER_BUILD_H
 
-#include "tokenizer/added.h"
-#include "tokenizer/bpe.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_state.h"
 
 enum { QW_MAX_TOKENS = 1 << 20 };
-
-struct qw_tokenizer {
-    size_t n_tokens;
-    int32_t n_ids;
-    uint8_t *types;    /* qw_token_type of each id                           */
-    uint32_t *offsets; /* of the n_tokens + 1 texts in bytes                 */
-    char *bytes;       /* what the tokens stand for, one after the other     */
-    qw_bpe bpe;
-    qw_added_set raw;        /* looked for in the text as it comes           */
-    qw_added_set normalized; /* looked for in what NFC makes of the rest     */
-    bool nfc;
-    size_t held; /* bytes of memory */
-};
 
 enum { QW_ADDED_LSTRIP = 1, QW_ADDED_RSTRIP = 2, QW_ADDED_NORMALIZED = 4 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Reads a tokenizer.json of the tokenizers library. Vocabulary, merges and added tokens are scanned twice, once to count
  * and once to fill, and never become a tree; the parts that say how text is treated are checked by tokenizer_rules.c. */
+#include "tokenizer/tokenizer_json.h"
+
 #include "base/alloc.h"
 #include "base/jsonscan.h"
 #include "base/quote_text.h"

@@ -4,7 +4,7 @@
 #ifndef QW_BYTE_VOCAB_H
 #define QW_BYTE_VOCAB_H
 
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_vocab.h"
 #include "check.h"
 
 static inline qw_text text_of(const qw_buf *b)

@@ -2,6 +2,7 @@
  * Fuzzes tokenizer.json: the input is the file itself, or (first byte below 0x20, which no JSON text begins with) edits of a
  * small valid one: place (2 bytes), bytes taken away, bytes put in, and those. What loads must encode, decode and free. */
 #include "mini_vocab.h"
+#include "tokenizer/tokenizer_json.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #ifndef QW_MINI_VOCAB_H
 #define QW_MINI_VOCAB_H
 
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_vocab.h"
 
 #include "check.h"
 

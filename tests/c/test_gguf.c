@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * gguf.c, gguf_values.c: what a header may be, and what it may not. */
-#include "files/gguf.h"
+#include "files/gguf_values.h"
 
 #include "check.h"
 #include "model_files.h"

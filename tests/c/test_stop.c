@@ -3,10 +3,12 @@
  * Transformers' own cases (fixtures/stopping), and by hand what users met elsewhere.
  * Usage: test_stop [FIXTURES [GGUF]]; else $QW_FIXTURES, else tests/fixtures, and models/austen-tiny-q8_0.gguf. */
 #include "base/alloc.h"
-#include "files/gguf.h"
+#include "files/gguf_values.h"
 #include "base/json.h"
 #include "generation/sampler.h"
 #include "stop_twin.h"
+#include "tokenizer/tokenizer_json.h"
+#include "tokenizer/tokenizer_vocab.h"
 
 #include <stdlib.h>
 

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "fixture.h"
 #include "mini_vocab.h"
+#include "tokenizer/tokenizer_json.h"
 
 static mini_vocab mini;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * weights.c and tensors.c: which tensors a Qwen2 binds, the shapes it asks for, the odd heads of the fixtures, layouts by
  * quantisation, and weights that are no numbers. */
-#include "model/weights.h"
+#include "model/binding.h"
 
 #include "check.h"
 #include "model_files.h"
@@ -200,7 +200,7 @@ static qw_status bind(directory *d, qw_error *err)
     qw_status status;
 
     CHECK_EQ(qw_tensors_check(&d->list, err), QW_OK);
-    status = qw_weights_bind(&d->m, &b, &d->list, &options, err);
+    status = qw_binding_make(&d->m, &b, &d->list, &options, err);
     qw_binding_free(&b);
     qw_tensors_free(&d->list);
     qw_model_free(&d->m);
@@ -283,10 +283,10 @@ static void test_weights_names_lead_to_slots_and_back(void)
 {
     char name[96];
 
-    CHECK_STR(qw_weights_name(name, 0, false), "token_embd.weight");
-    CHECK_STR(qw_weights_name(name, 1, true), "lm_head.weight");
-    CHECK_STR(qw_weights_name(name, 3, true), "model.layers.0.input_layernorm.weight");
-    CHECK_STR(qw_weights_name(name, 3 + 12 * 511 + 11, false), "blk.511.ffn_down.weight");
+    CHECK_STR(qw_binding_name(name, 0, false), "token_embd.weight");
+    CHECK_STR(qw_binding_name(name, 1, true), "lm_head.weight");
+    CHECK_STR(qw_binding_name(name, 3, true), "model.layers.0.input_layernorm.weight");
+    CHECK_STR(qw_binding_name(name, 3 + 12 * 511 + 11, false), "blk.511.ffn_down.weight");
 }
 
 /* Names that look like a layer's, but are not. */
@@ -311,7 +311,7 @@ static void test_weights_names_must_be_exact(void)
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) add(&d, names[i], QW_F32, 32, 0);
     CHECK_EQ(qw_tensors_check(&d.list, &err), QW_OK);
-    CHECK_EQ(qw_weights_bind(&d.m, &b, &d.list, &options, &err), QW_OK);
+    CHECK_EQ(qw_binding_make(&d.m, &b, &d.list, &options, &err), QW_OK);
     CHECK_EQ(b.n, 14);
     CHECK_EQ(qw_buf_append(&d.m.notes, "", 1, &err), QW_OK);
     CHECK_HAS(d.m.notes.bytes, "12 tensors are not used");
@@ -425,12 +425,12 @@ static void test_weights_are_packed_alike_on_any_threads(void)
         qw_piece second = {&placed, (const uint8_t *)(src + 16 * COLS), 16, ROWS - 16};
 
         memset(mat[i].data, 0x55, size);
-        CHECK_EQ(qw_weights_put(&binding, &first, i ? pool : NULL, &err), QW_OK);
-        CHECK_EQ(qw_weights_put(&binding, &second, i ? pool : NULL, &err), QW_OK);
+        CHECK_EQ(qw_binding_put(&binding, &first, i ? pool : NULL, &err), QW_OK);
+        CHECK_EQ(qw_binding_put(&binding, &second, i ? pool : NULL, &err), QW_OK);
         if (i) {
             CHECK_EQ(memcmp(mat[0].data, mat[1].data, size), 0);
             src[29 * COLS + 7] = NAN;
-            CHECK_EQ(qw_weights_put(&binding, &second, pool, &err), QW_ERR_MODEL);
+            CHECK_EQ(qw_binding_put(&binding, &second, pool, &err), QW_ERR_MODEL);
             CHECK_HAS(err.text, "rows 16 to 41");
         }
     }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * The loader's inside, shared by its three files: loader.c (the dialogue), load_headers.c (what each file says and which
- * files follow from it), load_weights.c (tensor data). */
-#ifndef QW_LOADER_STATE_H
-#define QW_LOADER_STATE_H
+ * What a loader knows, shared by the steps of loading: load_files.h (which files there are), load_headers.h (what each says),
+ * load_bind.h (names to weights), load_weights.h (tensor data). loader.h is the dialogue above them. */
+#ifndef QW_LOAD_STATE_H
+#define QW_LOAD_STATE_H
 
 #include "files/gguf_model.h"
 #include "files/hf.h"
-#include "files/loader.h"
-#include "model/weights.h"
+#include "model/binding.h"
 
 enum { QW_PIECE_BYTES = 1 << 20 };
 
@@ -38,9 +37,10 @@ typedef struct qw_source {
 
 typedef enum qw_load_phase { QW_LOAD_HEADERS, QW_LOAD_WEIGHTS, QW_LOAD_DONE, QW_LOAD_FAILED } qw_load_phase;
 
-struct qw_loader {
-    qw_load_options options;
-    qw_pool *pool; /* or NULL */
+typedef struct qw_loader {
+    qw_quantize quantize; /* of float matrices */
+    bool headers_only;    /* stop before the first weight byte */
+    qw_pool *pool;        /* or NULL */
     qw_load_phase phase;
     qw_source *sources;
     size_t n_sources, cap_sources, current;
@@ -58,33 +58,6 @@ struct qw_loader {
     size_t item; /* of the binding */
     int32_t row, piece_rows;
     double fed, weights_to_read, header_peak;
-};
-
-/* Asks for a file after those asked for so far; name is relative to the main file's folder. */
-qw_status qw_load_ask(qw_loader *l, qw_source_kind kind, const char *name, bool optional, qw_error *err);
-
-/* The main file's kind by its name, and for a shard of a GGUF set all its siblings: the first asks. */
-qw_status qw_load_ask_main(qw_loader *l, qw_text name, qw_error *err);
-
-/* The current file is open: sets its first goal. */
-qw_status qw_load_begin(qw_loader *l, qw_source *s, qw_error *err);
-
-/* The goal is reached: looks at the bytes; *done or a higher goal. May ask for more files. */
-qw_status qw_load_look(qw_loader *l, qw_source *s, bool *done, qw_error *err);
-
-/* An optional file is not there, or is not what it should be. */
-qw_status qw_load_absent(qw_loader *l, qw_source *s, qw_error *err);
-
-/* All headers are in: binds the weights and checks what spans files. */
-qw_status qw_load_bind(qw_loader *l, qw_error *err);
-
-/* Allocates weights and stage, and begins the first piece. */
-qw_status qw_load_weights_begin(qw_loader *l, qw_error *err);
-
-/* The piece has grown by n bytes. */
-qw_status qw_load_weights_feed(qw_loader *l, size_t n, qw_error *err);
-
-/* Bytes of stage that the binding asks for, and of weights that are not in the heads already. */
-void qw_load_weights_measure(qw_loader *l);
+} qw_loader;
 
 #endif
