@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * qwen2-wasm's public C interface: all that the exports (wasm.c) and the command line (main.c) may include.
+ * qwen2-wasm's public C interface: with src/base/, all that the hosts may include. Nothing of the inside shows.
  *
  * An engine is one loaded model with its KV cache and thread pool. Loading is a dialogue: the engine says what it wants
- * (loader.h), the caller brings it. Running is a job that is begun and then stepped: each step is bounded (a chunk of the
+ * (want.h), the caller brings it. Running is a job that is begun and then stepped: each step is bounded (a chunk of the
  * prompt, or one token for every row), so the caller can look at cancellation, post text and go on. Calls are not
  * re-entrant; a job ends when a step says so, fails, or qw_job_end is called, and the engine is usable after each of them.
  */
 #ifndef QW_H
 #define QW_H
 
-#include "files/loader.h"
+#include "base/buf.h"
+#include "base/want.h"
 
 typedef struct qw_engine qw_engine;
 
@@ -18,8 +19,9 @@ typedef struct qw_engine qw_engine;
 qw_status qw_engine_new(qw_engine **out, qw_text options, qw_error *err);
 void qw_engine_free(qw_engine *e);
 
-/* ---- loading: open, then answer wants until QW_WANT_NOTHING. KV cache and scratch are reserved before the first weight
- * byte is wanted. Errors as in loader.h; a failed engine only wants to be freed. */
+/* Loading: open, then answer wants until QW_WANT_NOTHING. KV cache and scratch are reserved before the first weight
+ * byte is wanted. Errors: format, model, memory, usage (an absent file, a call out of turn); a failed engine only wants to be freed. */
+/* main_name: the file that was given, a *.gguf or a checkpoint's config.json or *.safetensors; its siblings are wanted by name. */
 qw_status qw_engine_open(qw_engine *e, qw_text main_name, qw_error *err);
 void qw_engine_want(const qw_engine *e, qw_want *want);
 qw_status qw_engine_opened(qw_engine *e, int64_t bytes, qw_error *err);
@@ -32,15 +34,19 @@ qw_status qw_engine_plan(qw_engine *e, qw_text *json, qw_error *err);
 /* JSON of api.d.ts' ModelInfo without what only JavaScript knows (simd, wasmBytes, memoryBytes). Borrowed. */
 qw_status qw_engine_info(qw_engine *e, qw_text *json, qw_error *err);
 
-const qw_model *qw_engine_model(const qw_engine *e);
+/* How text becomes ids. blocked: ascending offsets in bytes at which no added token may begin (what a visitor wrote stays
+ * text), or NULL. */
+typedef struct qw_tokenize_options {
+    bool parse_special; /* control tokens' text becomes their id; user-defined tokens always do */
+    const int32_t *blocked;
+    size_t n_blocked;
+} qw_tokenize_options;
 
 /* Ids in the engine's own array, borrowed until the next call. Errors: usage where the model has no tokenizer; memory. */
-qw_status qw_engine_tokenize(qw_engine *e, qw_text text, const qw_encode_options *options, const int32_t **ids,
+qw_status qw_engine_tokenize(qw_engine *e, qw_text text, const qw_tokenize_options *options, const int32_t **ids,
                              size_t *n, qw_error *err);
 qw_status qw_engine_detokenize(qw_engine *e, const int32_t *ids, size_t n, bool skip_special, qw_text *text,
                                qw_error *err);
-
-/* ---- jobs */
 
 /* Prompts of n_rows rows, concatenated, without padding; lengths[r] ids each. */
 typedef struct qw_prompts {
@@ -49,7 +55,8 @@ typedef struct qw_prompts {
     int32_t n_rows;
 } qw_prompts;
 
-/* settings: settings.h; stops: stop.h's packed form. Rows are prompt-major, then num_return_sequences. padding_width: width to which a
+/* settings: a JSON object of api.d.ts' GenerationSettings and RunOptions; stops: for each stop string a little-endian u32 length
+ * and its bytes. Rows are prompt-major, then num_return_sequences. padding_width: width to which a
  * batch of prompts was left-padded (lengths count it, as in Transformers), or 0: the longest prompt.
  * Errors: usage (empty prompt, id out of range, more rows than maxRows, settings), context (a prompt, or all rows
  * together, do not fit the KV cache; names both numbers). */
@@ -108,5 +115,11 @@ void qw_engine_forget(qw_engine *e);
 
 /* Kernels against their scalar twins on this machine: JSON {"ok", "report"}. Borrowed. */
 qw_status qw_engine_selftest(qw_engine *e, qw_text *json, qw_error *err);
+
+/* Seconds per product of this build's fastest kernel, for a choice between builds; 0 where there is no memory. */
+double qw_trial_seconds(void);
+
+/* The name of the i-th key that a caller may set, NULL after the last. Static. */
+const char *qw_setting_key(int32_t i);
 
 #endif

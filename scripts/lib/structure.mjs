@@ -5,9 +5,12 @@ import path from 'node:path';
 import { filesBelow } from './files.mjs';
 import { at, capture } from './run.mjs';
 
-/** Rooms of src/, each with those it may include beside itself. src/qw.h is a room of its own. */
+/**
+ * Rooms of src/, each with those it may include beside itself. src/qw.h is a room of its own: statuses and texts, which it
+ * shares with the hosts, are base's.
+ */
 const C_ROOMS = {
-  'qw.h': [],
+  'qw.h': ['base'],
   base: [],
   tokenizer: ['base'],
   kernels: ['base'],

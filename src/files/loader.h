@@ -8,25 +8,9 @@
 
 #include "model/model.h"
 #include "base/pool.h"
+#include "base/want.h"
 
 typedef struct qw_loader qw_loader;
-
-typedef enum qw_want_kind {
-    QW_WANT_NOTHING, /* done (or failed): qw_loader_take */
-    QW_WANT_OPEN,    /* answer with qw_loader_opened */
-    QW_WANT_READ,    /* put bytes at dst, then qw_loader_feed */
-} qw_want_kind;
-
-typedef struct qw_want {
-    qw_want_kind kind;
-    const char *name; /* of the file, UTF-8, borrowed until the next call */
-    bool optional;    /* OPEN: may be absent */
-    int32_t file;     /* index in the order of OPENs answered with a size */
-    uint64_t offset;  /* READ: the range wanted, and where its first byte goes */
-    size_t bytes;
-    uint8_t *dst;
-    bool weights; /* READ: headers and small files are all in; this is tensor data */
-} qw_want;
 
 typedef struct qw_load_options {
     qw_quantize quantize;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A session's step and result as the JSON that crosses to JavaScript. */
+ * Nothing is decided here: what a step brought and what a job came to is written down as it stands. */
+#include "generation/session_json.h"
+
 #include "base/json.h"
 #include "generation/step.h"
 

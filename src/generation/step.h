@@ -20,11 +20,4 @@ const char *qw_finish_name(qw_finish finish);
 /* Clears the step's chunks and finished rows. */
 void qw_session_clear_events(qw_session *s);
 
-/* The step as the JSON of qw_job_events, the job as that of qw_job_result, appended to out. */
-qw_status qw_session_write_events(const qw_session *s, qw_buf *out, qw_error *err);
-qw_status qw_session_write_result(const qw_session *s, qw_buf *out, qw_error *err);
-
-/* {"a", "b"} of text with one remark a line, as a JSON array. */
-qw_status qw_write_lines(qw_buf *out, const qw_buf *lines, qw_error *err);
-
 #endif

@@ -3,7 +3,6 @@
  * GenerationSettings; they go to the library as the same JSON that a page sends, and are checked there. */
 #include "hosts/file_source.h"
 #include "base/json.h"
-#include "generation/settings_table.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,8 +35,7 @@ static void print_usage(FILE *to)
 {
     fputs(usage_text, to);
     fputs("    --stop_strings TEXT (may be given several times)\n", to);
-    for (int key = 0; key < QW_KEY_CUSTOM_PROCESSOR; key++)
-        fprintf(to, "    --%s\n", qw_setting_name((qw_setting_id)key));
+    for (int32_t i = 0; qw_setting_key(i); i++) fprintf(to, "    --%s\n", qw_setting_key(i));
     fputs("  --json prints the result; with --logprobs N the chunks too, which hold the log-probabilities.\n", to);
 }
 
@@ -206,7 +204,7 @@ static qw_status print_tokens(qw_engine *e, const int32_t *ids, size_t n, qw_err
 
 static qw_status tokenize_prompt(qw_engine *e, const cli *c, qw_ids *ids, qw_error *err)
 {
-    qw_encode_options options = {.parse_special = c->parse_special};
+    qw_tokenize_options options = {.parse_special = c->parse_special};
     const int32_t *borrowed;
     size_t n;
 

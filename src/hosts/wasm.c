@@ -2,7 +2,6 @@
  * The exports, nothing else: int32, double and pointers in; a status (0 is success) or a pointer out. Text that comes back
  * stands at qwx_out / qwx_out_bytes until the next call. js/wasm.js is the only caller. */
 #include "base/alloc.h"
-#include "kernels/matmul.h"
 #include "qw.h"
 
 #include <emscripten.h>
@@ -143,7 +142,7 @@ QWX int32_t qwx_info(qwx_engine *x)
 QWX int32_t qwx_tokenize(qwx_engine *x, const char *text, size_t n, int32_t parse_special, const int32_t *blocked,
                          size_t n_blocked)
 {
-    qw_encode_options options = {parse_special != 0, blocked, n_blocked};
+    qw_tokenize_options options = {parse_special != 0, blocked, n_blocked};
     const int32_t *ids = NULL;
     size_t n_ids = 0;
     qw_status status = qw_engine_tokenize(x->engine, (qw_text){text, n}, &options, &ids, &n_ids, &x->error);
@@ -244,12 +243,7 @@ QWX int32_t qwx_selftest(qwx_engine *x)
     return (int32_t)qw_engine_selftest(x->engine, &x->out, &x->error);
 }
 
-/* Seconds per product of the build's fastest kernel, for a choice between builds; 0 where there is no memory. */
 QWX double qwx_trial(void)
 {
-    qw_kernel fastest;
-    double seconds = 0;
-
-    qw_kernel_fastest(&fastest, &seconds, NULL);
-    return seconds;
+    return qw_trial_seconds();
 }

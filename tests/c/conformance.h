@@ -5,6 +5,7 @@
 #define CONFORMANCE_H
 
 #include "base/alloc.h"
+#include "engine/engine.h"
 #include "hosts/file_source.h"
 #include "base/json.h"
 #include "qw.h"

@@ -181,7 +181,7 @@ static void check_tiny(conf *c)
         "want of a wife. However little known the feelings or views of such a man may be on his first "
         "entering a neighbourhood, this truth is so well fixed in the minds of the surrounding families.";
     exact x = {.c = c, .path = c->tiny, .all_chunks = true};
-    qw_encode_options options = {.parse_special = false};
+    qw_tokenize_options options = {.parse_special = false};
     qw_ids ids = {0};
     const int32_t *borrowed;
     qw_error err = {0};

@@ -144,7 +144,7 @@ static double perplexity(const text_scan *s, double sum)
 
 static void check_encoding(conf *c, qw_engine *e, const qw_json *node, const char *key)
 {
-    qw_encode_options options = {.parse_special = true};
+    qw_tokenize_options options = {.parse_special = true};
     qw_buf text = conf_text(qw_json_get(node, key));
     qw_ids want = conf_ids(qw_json_get(node, "input_ids"));
     const int32_t *got;

@@ -15,7 +15,7 @@ static qw_text text_of(const qw_buf *b)
 
 static void check_encode(conf *c, const qw_json *line, void *arg)
 {
-    qw_encode_options options = {.parse_special = qw_json_bool(qw_json_get(line, "parse_special"))};
+    qw_tokenize_options options = {.parse_special = qw_json_bool(qw_json_get(line, "parse_special"))};
     qw_buf text = conf_text(qw_json_get(line, "text"));
     qw_ids want = conf_ids(qw_json_get(line, "ids"));
     const int32_t *got;
@@ -133,7 +133,7 @@ static const known_text known[] = {
 
 static void check_known(conf *c, qw_engine *e, qw_text text, const int32_t *want, size_t n_want)
 {
-    const qw_encode_options options = {.parse_special = false};
+    const qw_tokenize_options options = {.parse_special = false};
     char shown[64];
     qw_error err = {0};
     const int32_t *got;
@@ -150,7 +150,7 @@ static void check_known(conf *c, qw_engine *e, qw_text text, const int32_t *want
 /* Every combining mark from U+0300 to U+036F in one string, which implementations of the same tokenizer cut differently. */
 static void check_marks(conf *c, qw_engine *e)
 {
-    const qw_encode_options options = {.parse_special = false};
+    const qw_tokenize_options options = {.parse_special = false};
     const uint64_t marks_hash = 0x9170595d405f8c6a;
     uint64_t hash = 0xcbf29ce484222325;
     char text[2 * 0x70];

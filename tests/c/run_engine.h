@@ -3,6 +3,7 @@
 #ifndef QW_RUN_ENGINE_H
 #define QW_RUN_ENGINE_H
 
+#include "engine/engine.h"
 #include "hosts/file_source.h"
 #include "base/json.h"
 

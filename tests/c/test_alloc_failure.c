@@ -155,7 +155,7 @@ static qw_status prefill(void *arg, qw_error *err)
 static qw_status tokenize_back_and_forth(void *arg, qw_error *err)
 {
     job_task *t = arg;
-    qw_encode_options options = {.parse_special = true};
+    qw_tokenize_options options = {.parse_special = true};
     const int32_t *ids;
     qw_buf text = {0};
     qw_text back, info;
