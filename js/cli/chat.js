@@ -1,6 +1,7 @@
 /** `chat`: a conversation, one message a line. */
 import readline from 'node:readline';
 import { CHAT, CHAT_HELP, LOAD_HELP, MODEL_HELP, RUN, SETTINGS, SETTINGS_HELP, parseOptions, pick } from './options.js';
+import { err, out } from './output.js';
 import { Interrupt, further, jsonLine, statistics, streamAnswer, withEngine } from './session.js';
 
 export const summary = 'talk with an instruct model';
@@ -49,15 +50,15 @@ async function* typedLines(interrupt) {
 async function answer(engine, messages, values, interrupt) {
   const { result, chunks } = await streamAnswer(
     engine.chat(messages, pick(values, SETTINGS, CHAT)),
-    (text) => !values.json && process.stdout.write(text),
+    (text) => !values.json && out(text),
     interrupt,
   );
   const { sequences, notes } = result;
   const [{ text: content, finish_reason }] = sequences;
   const turn = { role: 'assistant', content, finish_reason, ...result, chunks };
-  process.stdout.write(values.json ? jsonLine(turn) : `\n${further(sequences)}`);
-  if (!values.json) for (const note of notes) process.stderr.write(`note: ${note}\n`);
-  if (values.stats) process.stderr.write(`${statistics(result)}\n`);
+  out(values.json ? jsonLine(turn) : `\n${further(sequences)}`);
+  if (!values.json) for (const note of notes) err(`note: ${note}\n`);
+  if (values.stats) err(`${statistics(result)}\n`);
   return content || null;
 }
 
@@ -66,8 +67,7 @@ export async function run(args) {
   const { values } = parseOptions(args, { ...RUN, ...CHAT, prompt: 'strings', system: 'text' });
   const interrupt = new Interrupt();
   return withEngine(values, interrupt, async (engine) => {
-    if (engine.info.chatTemplate === null)
-      process.stderr.write('note: this model has no chat template; ChatML is used\n');
+    if (engine.info.chatTemplate === null) err('note: this model has no chat template; ChatML is used\n');
     /** @type {import('../node.js').Message[]} */
     const messages = values.system === undefined ? [] : [{ role: 'system', content: values.system }];
     for await (const line of values.prompt ?? typedLines(interrupt)) {
@@ -80,7 +80,7 @@ export async function run(args) {
         // A person may go on after an answer that failed; a script is told.
         if (!process.stdin.isTTY || values.prompt) throw error;
         messages.pop();
-        process.stderr.write(`${error.message}\n`);
+        err(`${error.message}\n`);
       }
     }
     return 0;

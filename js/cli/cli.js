@@ -5,6 +5,7 @@
 import * as chat from './chat.js';
 import * as generate from './generate.js';
 import { UsageError } from './options.js';
+import { err, out } from './output.js';
 import * as plan from './plan.js';
 import * as serve from './serve.js';
 import { INTERRUPTED } from './session.js';
@@ -29,14 +30,14 @@ qwen2-wasm COMMAND --help tells the options of one.
  */
 async function main([name, ...args]) {
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
-    (name === undefined ? process.stderr : process.stdout).write(HELP);
+    (name === undefined ? err : out)(HELP);
     return name === undefined ? 2 : 0;
   }
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : null;
   if (!command) throw new UsageError(`there is no command "${name}"; qwen2-wasm --help lists them`);
   const options = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined);
   if (options.includes('--help') || options.includes('-h')) {
-    process.stdout.write(command.help);
+    out(command.help);
     return 0;
   }
   return command.run(args);
@@ -45,13 +46,14 @@ async function main([name, ...args]) {
 process.stdout.on('error', (error) => {
   // The reader has gone, as in `generate | head`.
   if (/** @type {NodeJS.ErrnoException} */ (error).code === 'EPIPE') process.exit(0);
-  throw error;
+  err(`qwen2-wasm: stdout cannot be written: ${error.message}\n`);
+  process.exit(1);
 });
 
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (/** @type {any} */ error) {
   const { code } = error;
-  if (code !== 'aborted') process.stderr.write(`qwen2-wasm: ${error.message}\n`);
+  if (code !== 'aborted') err(`qwen2-wasm: ${error.message}\n`);
   process.exitCode = code === 'aborted' ? INTERRUPTED : error instanceof UsageError || code === 'usage' ? 2 : 1;
 }

@@ -1,5 +1,6 @@
 /** `generate`: continues a text, or a batch of them. */
 import { LOAD_HELP, MODEL_HELP, RUN, SETTINGS, SETTINGS_HELP, parseOptions, pick } from './options.js';
+import { err, out } from './output.js';
 import {
   INTERRUPTED,
   Interrupt,
@@ -37,14 +38,14 @@ export async function run(args) {
   return withEngine(values, interrupt, async (engine) => {
     const { result, chunks, stopped } = await streamAnswer(
       engine.generate(prompt, settings),
-      (text) => streams && process.stdout.write(text),
+      (text) => streams && out(text),
       interrupt,
     );
-    if (values.json) process.stdout.write(jsonLine({ ...result, chunks }));
-    else if (streams) process.stdout.write(`\n${further(result.sequences)}`);
-    else process.stdout.write(result.sequences.map((row) => `[${row.index}]${row.text}\n`).join(''));
-    if (!values.json) for (const note of result.notes) process.stderr.write(`note: ${note}\n`);
-    if (values.stats) process.stderr.write(`${statistics(result)}\n`);
+    if (values.json) out(jsonLine({ ...result, chunks }));
+    else if (streams) out(`\n${further(result.sequences)}`);
+    else out(result.sequences.map((row) => `[${row.index}]${row.text}\n`).join(''));
+    if (!values.json) for (const note of result.notes) err(`note: ${note}\n`);
+    if (values.stats) err(`${statistics(result)}\n`);
     return stopped ? INTERRUPTED : 0;
   });
 }

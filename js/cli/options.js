@@ -5,6 +5,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { nearName } from '../names.js';
 import { GROUPS, SETTINGS as ALL } from '../settings.js';
 
 /** The command line itself is wrong: exit code 2. */
@@ -86,6 +87,28 @@ function convert(name, kind, text) {
   return text;
 }
 
+/** One letter, by llama.cpp's and other programs' use. */
+const LETTERS = /** @type {Record<string, string>} */ ({
+  m: 'model',
+  p: 'prompt',
+  n: 'max_new_tokens',
+  s: 'seed',
+  c: 'contextLength',
+  t: 'threads',
+});
+
+/**
+ * @param {Error} error of parseArgs
+ * @param {string[]} known
+ */
+function parseError({ message }, known) {
+  const [, option, name] = /^Unknown option '(--?([^']+))'/.exec(message) ?? [];
+  if (!option) return new UsageError(message);
+  const near = option.startsWith('--') ? nearName(name, known) : LETTERS[name];
+  const hint = near && known.includes(near) ? `did you mean --${near}?` : '--help lists the options';
+  return new UsageError(`there is no option ${option}: ${hint}`);
+}
+
 /**
  * @param {string[]} args
  * @param {Kinds} kinds The options that the command knows.
@@ -105,7 +128,7 @@ export function parseOptions(args, kinds, words = 0) {
   try {
     parsed = parseArgs({ args, options, allowPositionals: true });
   } catch (error) {
-    throw new UsageError(/** @type {Error} */ (error).message);
+    throw parseError(/** @type {Error} */ (error), Object.keys(kinds));
   }
   /** @type {Record<string, any>} */
   const values = {};

@@ -1,6 +1,7 @@
 /** `plan`: what a model would take, from its headers alone. */
 import { Engine } from '../node.js';
 import { LOAD, LOAD_HELP, MODEL, MODEL_HELP, modelSource, parseOptions, pick } from './options.js';
+import { out } from './output.js';
 
 export const summary = 'tell what a model would download and need';
 
@@ -21,7 +22,7 @@ export async function run(args) {
   const { values } = parseOptions(args, { ...MODEL, ...LOAD, json: 'flag' });
   const plan = await Engine.plan(modelSource(values.model), pick(values, MODEL, LOAD));
   if (values.json) {
-    process.stdout.write(`${JSON.stringify(plan)}\n`);
+    out(`${JSON.stringify(plan)}\n`);
     return 0;
   }
   const rows = [
@@ -33,6 +34,6 @@ export async function run(args) {
     ['fits', plan.fits ? 'yes' : 'no'],
     ...plan.advice.map((advice) => ['advice', advice]),
   ];
-  process.stdout.write(rows.map(([name, value]) => `${name.padEnd(18)} ${value}\n`).join(''));
+  out(rows.map(([name, value]) => `${name.padEnd(18)} ${value}\n`).join(''));
   return 0;
 }

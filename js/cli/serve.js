@@ -1,5 +1,6 @@
 /** `serve`: a folder over HTTP, with the headers that give a page threads. */
 import { UsageError, parseOptions } from './options.js';
+import { out } from './output.js';
 import { startServer, strictPolicy } from './static-server.js';
 
 export const summary = 'serve a folder with the headers that give a page threads';
@@ -28,7 +29,7 @@ export async function run(args) {
     isolation: !values['no-isolation'],
     policy: values['no-policy'] ? null : strictPolicy('https:'),
   });
-  process.stdout.write(`${server.url}\n`);
+  out(`${server.url}\n`);
   await new Promise((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
   await server.close();
   return 0;

@@ -136,6 +136,15 @@ export function statistics({ usage, timings, sequences, seed }) {
   );
 }
 
+/** @param {Uint8Array} bytes */
+function utf8(bytes) {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new UsageError('stdin is not UTF-8: bring it to UTF-8 first, with iconv or the like');
+  }
+}
+
 /**
  * The prompts given as options; without them all of stdin, without the line end that a shell adds.
  * @param {string[] | undefined} given
@@ -145,9 +154,5 @@ export async function promptsOrStdin(given) {
   if (process.stdin.isTTY) throw new UsageError('--prompt TEXT is needed, or a text on stdin');
   const pieces = [];
   for await (const piece of process.stdin) pieces.push(piece);
-  return [
-    Buffer.concat(pieces)
-      .toString('utf8')
-      .replace(/\r?\n$/, ''),
-  ];
+  return [utf8(Buffer.concat(pieces)).replace(/\r?\n$/, '')];
 }

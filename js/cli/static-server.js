@@ -7,6 +7,8 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import http from 'node:http';
+import { isIP } from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 
 export const ISOLATION_HEADERS = {
@@ -67,6 +69,7 @@ export async function startServer({ folders, port = 0, host = '127.0.0.1', isola
 
   const server = http.createServer((request, response) => {
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    if (!isOwnName(request.headers.host, host)) return refuse(response, 403, FOREIGN_NAME);
     if (intercept?.(request, response)) return;
     answer(roots, request, response).catch((error) => refuse(response, 500, error.message));
   });
@@ -85,6 +88,23 @@ export async function startServer({ folders, port = 0, host = '127.0.0.1', isola
         server.closeAllConnections();
       }),
   };
+}
+
+const FOREIGN_NAME = 'this server answers by address, as localhost, and by the name that --host gives';
+
+/**
+ * Whether a request's Host is one of ours. A page of another site can make its own name point here (DNS rebinding), and would
+ * then read the folder; an address it cannot.
+ * @param {string | undefined} header
+ * @param {string} host that was asked for
+ */
+function isOwnName(header, host) {
+  const name = (header ?? '')
+    .replace(/:\d*$/, '')
+    .replace(/^\[(.*)\]$/, '$1')
+    .toLowerCase();
+  if (isIP(name) || name === 'localhost' || name.endsWith('.localhost')) return true;
+  return name === host.toLowerCase() || name === os.hostname().toLowerCase();
 }
 
 /**

@@ -1,5 +1,6 @@
 /** `tokenize`: the token ids of a text. */
 import { LOAD, LOAD_HELP, MODEL, MODEL_HELP, parseOptions } from './options.js';
+import { out } from './output.js';
 import { Interrupt, promptsOrStdin, withEngine } from './session.js';
 
 export const summary = 'show the token ids of a text';
@@ -26,7 +27,7 @@ export async function run(args) {
       rows.push([...(await engine.tokenize(text, { parse_special: values.parse_special ?? true }))]);
     }
     const lines = values.json ? [JSON.stringify({ token_ids: rows })] : rows.map((ids) => ids.join(' '));
-    process.stdout.write(`${lines.join('\n')}\n`);
+    out(`${lines.join('\n')}\n`);
     return 0;
   });
 }

@@ -1,5 +1,6 @@
 // forward()'s input: a left-padded batch, checked and unpadded, with the positions whose logits are wanted.
 import { qwenError } from '../errors.js';
+import { checkedId } from './prompts.js';
 
 /**
  * @param {import('../types.js').ForwardInput} input
@@ -56,10 +57,8 @@ function widthOf(rows) {
  * @param {number} index
  * @param {number} at
  */
-function idAt(row, index, at) {
-  if (Number.isInteger(row[at]) && Math.abs(row[at]) <= 0x7fffffff) return row[at];
-  throw qwenError('usage', `input_ids: ${String(row[at])} at position ${at} of row ${index} is not a token id`);
-}
+const idAt = (row, index, at) =>
+  checkedId(row[at], () => `input_ids: ${String(row[at])} at position ${at} of row ${index}`);
 
 /**
  * Pads at the start of a row.

@@ -1,6 +1,7 @@
 // A run of generate() or chat() as the caller holds it: an iterator of chunks with a result, and the settings on their way to
 // C. Chunks wait here until someone iterates.
 import { messageOf, QwenError, qwenError } from '../errors.js';
+import { nearName } from '../names.js';
 import { SETTINGS } from '../settings.js';
 
 /** @typedef {import('../types.js').Chunk} Chunk */
@@ -163,9 +164,6 @@ export function packSettings(settings, { custom, chat, fileStops }) {
   }
 }
 
-/** A name that shares less of its beginning and end with a setting's stands for something else. */
-const LIKE = 0.6;
-
 /**
  * The engine's refusal of a key that it does not know, with the setting that may have been meant.
  * @param {any} error
@@ -174,25 +172,8 @@ const LIKE = 0.6;
 export function withSuggestion(error, settings) {
   const unknown = Object.keys(settings).find((key) => error?.message?.includes(`unknown key ${key}:`));
   if (error?.code !== 'usage' || !unknown) return error;
-  const known = [...Object.keys(SETTINGS), ...OWN_KEYS];
-  const [best] = known.sort((a, b) => likeness(unknown, b) - likeness(unknown, a));
-  if (likeness(unknown, best) < LIKE) return error;
-  return qwenError('usage', `settings: unknown key ${unknown}: did you mean ${best}?`);
-}
-
-/**
- * How much of the longer name the beginning and the end that both share make up; case and marks do not count.
- * @param {string} one
- * @param {string} other
- */
-function likeness(one, other) {
-  const [a, b] = [one, other].map((name) => name.toLowerCase().replace(/[^a-z0-9]/g, ''));
-  const shorter = Math.min(a.length, b.length);
-  let head = 0;
-  let tail = 0;
-  while (head < shorter && a[head] === b[head]) head++;
-  while (head + tail < shorter && a.at(-1 - tail) === b.at(-1 - tail)) tail++;
-  return (head + tail) / Math.max(a.length, b.length, 1);
+  const near = nearName(unknown, [...Object.keys(SETTINGS), ...OWN_KEYS]);
+  return near ? qwenError('usage', `settings: unknown key ${unknown}: did you mean ${near}?`) : error;
 }
 
 /**

@@ -2,6 +2,7 @@
 import { Connection } from './connection.js';
 import { chooseBuild, requireSimd } from './env.js';
 import { qwenError, throwIfAborted } from '../errors.js';
+import { nearName } from '../names.js';
 import { ENGINE_WORKER } from '../protocol.js';
 import { plainSource } from '../weights/source.js';
 
@@ -36,8 +37,10 @@ export function begin(host, source, options) {
   throwIfAborted(options.signal);
   requireSimd();
   for (const key of Object.keys(options)) {
-    if (!LOAD_OPTIONS.includes(key))
-      throw qwenError('usage', `${key} is no load option (known: ${LOAD_OPTIONS.join(', ')})`);
+    if (LOAD_OPTIONS.includes(key)) continue;
+    const near = nearName(key, LOAD_OPTIONS);
+    const hint = near ? `did you mean ${near}?` : '';
+    throw qwenError('usage', `${key} is no load option: ${hint || `there are ${LOAD_OPTIONS.join(', ')}`}`);
   }
   const { contextLength, maxRows, kvType, quantize, cache = 'auto', sha256, token, workerUrl } = options;
   // The C tests' own choice, which multiplies the memory.

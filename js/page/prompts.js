@@ -163,6 +163,16 @@ export function checkedText(text, what) {
 }
 
 /**
+ * @param {number | bigint} id bigint: as tensors of other libraries have them
+ * @param {() => string} what
+ */
+export function checkedId(id, what) {
+  const number = typeof id === 'bigint' ? Number(id) : id;
+  if (Number.isInteger(number) && Math.abs(number) <= 0x7fffffff) return number;
+  throw qwenError('usage', `${what()} is not a token id`);
+}
+
+/**
  * @param {unknown} ids
  * @param {string} what
  */
@@ -171,12 +181,7 @@ export function checkedIds(ids, what) {
   if (typeof list !== 'object' || list === null || typeof list.length !== 'number') {
     throw qwenError('usage', `${what}: text or token ids are wanted, got ${ids === null ? 'null' : typeof ids}`);
   }
-  for (let i = 0; i < list.length; i++) {
-    if (!Number.isInteger(list[i]) || Math.abs(list[i]) > 0x7fffffff) {
-      throw qwenError('usage', `${what}: ${String(list[i])} at position ${i} is not a token id`);
-    }
-  }
-  return Int32Array.from(list);
+  return Int32Array.from(list, (id, i) => checkedId(id, () => `${what}: ${String(id)} at position ${i}`));
 }
 
 /**

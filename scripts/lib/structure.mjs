@@ -32,7 +32,7 @@ const JS_ROOMS = {
   entries: ['page', 'node', 'common'],
   cli: ['entries', 'common'],
 };
-const JS_COMMON = ['errors.js', 'protocol.js', 'settings.js', 'types.js', 'host.js'];
+const JS_COMMON = ['errors.js', 'names.js', 'protocol.js', 'settings.js', 'types.js', 'host.js'];
 
 const LONGEST_FILE = 500;
 

@@ -1,7 +1,7 @@
 // dist/cli.js as a process: what it prints where, its exit codes, and Ctrl-C.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, openSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -17,10 +17,12 @@ const folder = mkdtempSync(path.join(os.tmpdir(), 'qw-cli-'));
 after(() => rmSync(folder, { recursive: true }));
 
 /** Starts the command line; `done` resolves to what it printed and its exit code. */
-function start(args, { cli = CLI, cwd = folder } = {}) {
-  const child = spawn(process.execPath, [cli, ...args], { cwd, timeout: 60_000 });
+function start(args, { cli = CLI, cwd = folder, node = [], env = {}, stdout = 'pipe' } = {}) {
+  const stdio = /** @type {any} */ (['pipe', stdout, 'pipe']);
+  const options = { cwd, timeout: 60_000, env: { ...process.env, ...env }, stdio };
+  const child = spawn(process.execPath, [...node, cli, ...args], options);
   const got = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr']) child[name].setEncoding('utf8').on('data', (text) => (got[name] += text));
+  for (const name of ['stdout', 'stderr']) child[name]?.setEncoding('utf8').on('data', (text) => (got[name] += text));
   const done = new Promise((resolve) => child.on('close', (code, signal) => resolve({ ...got, code: code ?? signal })));
   const seen = async (pattern) => {
     while (!pattern.test(got.stdout)) await new Promise((resolve) => child.stdout.once('data', resolve));
@@ -249,4 +251,74 @@ test('it runs from a folder whose name has blanks, accents, % and #', async () =
     cwd: odd,
   });
   assert.deepEqual(got, { stdout: `${greedy.text}\n`, stderr: '', code: 0 });
+});
+
+/** What a terminal would be sent: escapes that set its clipboard and title, in 7 and in 8 bits. */
+const ESCAPES = '\x1b]52;c;ZXZpbA==\x07 \x9b2J\x7f\rover\ttab';
+const SHOWN = '␛]52;c;ZXZpbA==␇ \\x9b2J␡␍over\ttab';
+/** node --import: stdout (and stderr) as a terminal. */
+const TERMINAL = ['--import', 'data:text/javascript,process.stdout.isTTY=process.stderr.isTTY=true'];
+
+/** Options by which the bundled model writes this text. */
+async function dictated(text) {
+  const engine = await Engine.load(TINY, { cache: false });
+  const [ids, prompt] = await Promise.all([engine.tokenize(text), engine.tokenize(PROMPT)]);
+  await engine.close();
+  const script = new URL('./support/processor-script.mjs', import.meta.url);
+  script.search = `?prompt=${prompt.length}&ids=${[...ids]}`;
+  return ['--prompt', PROMPT, '--logits_processor', script.href, '--max_new_tokens', String(ids.length)];
+}
+
+test('a terminal is not told what to do by the text of a model; a pipe gets the text as it is', async () => {
+  const options = ['generate', ...(await dictated(ESCAPES))];
+  assert.equal((await run(options)).stdout, `${ESCAPES}\n`);
+  assert.equal((await run(options, '', { node: TERMINAL })).stdout, `${SHOWN}\n`);
+});
+
+test('a terminal is not told what to do by an error that quotes a file', async () => {
+  const name = path.join(folder, 'a\x1b]52;c;x\x07.gguf');
+  writeFileSync(name, 'GGUF');
+  const { stderr, code } = await run(['plan', '--model', name], '', { node: TERMINAL });
+  assert.equal(code, 1);
+  // The line of progress is the program's own, the rest is not.
+  assert.doesNotMatch(stderr.replaceAll('\r\x1b[K', ''), /[\x1b\x07]/);
+});
+
+test('a full disk is one line', async () => {
+  const full = openSync('/dev/full', 'w');
+  const args = ['generate', '--prompt', PROMPT, '--max_new_tokens', '4'];
+  const { stderr, code } = await run(args, '', { stdout: /** @type {any} */ (full) });
+  assert.equal(code, 1);
+  assert.match(stderr, /^qwen2-wasm: stdout cannot be written: [^\n]*no space left[^\n]*\n$/i);
+});
+
+test('input that is not UTF-8 is said so', async () => {
+  for (const bytes of [Buffer.from('caf\xe9', 'latin1'), Buffer.from('\ufeffwide', 'utf16le')]) {
+    const { stderr, code } = await run(['tokenize'], bytes);
+    assert.deepEqual(
+      [code, stderr],
+      [2, 'qwen2-wasm: stdin is not UTF-8: bring it to UTF-8 first, with iconv or the like\n'],
+    );
+  }
+});
+
+for (const [given, meant] of [
+  ['--temp', '--temperature'],
+  ['--max-new-tokens', '--max_new_tokens'],
+  ['--n-predict', '--max_new_tokens'],
+  ['--repeat-penalty', '--repetition_penalty'],
+  ['--ctx-size', '--contextLength'],
+  ['--stop', '--stop_strings'],
+  ['-m', '--model'],
+  ['-n', '--max_new_tokens'],
+]) {
+  test(`${given} is told that ${meant} may be meant`, async () => {
+    const { stderr, code } = await run(['generate', given, '1']);
+    assert.deepEqual([code, stderr], [2, `qwen2-wasm: there is no option ${given}: did you mean ${meant}?\n`]);
+  });
+}
+
+test('an option that nothing is like is told where the options are', async () => {
+  const { stderr } = await run(['generate', '--xyzzy', '1']);
+  assert.equal(stderr, 'qwen2-wasm: there is no option --xyzzy: --help lists the options\n');
 });

@@ -256,6 +256,10 @@ test('unknown keys are refused by name, with the one that may be meant; metadata
     ['repeat_penalty', 'repetition_penalty'],
     ['top-p', 'top_p'],
     ['on_progress', 'onProgress'],
+    ['temp', 'temperature'],
+    ['stop', 'stop_strings'],
+    ['n_predict', 'max_new_tokens'],
+    ['max_completion_tokens', 'max_new_tokens'],
   ]) {
     const text = new RegExp(`unknown key ${key}: did you mean ${meant}\\?`);
     await assert.rejects(run(PROMPT, { [key]: 1 }), withCode('usage', text), key);

@@ -127,3 +127,22 @@ test('without isolation and policy neither header is sent; the first folder wins
   assert.equal(await (await fetch(`${plain.url}ten.gguf`)).text(), '0123456789');
   await plain.close();
 });
+
+test('a request by a name that is not ours is refused: a page of another site may have made that name point here', async () => {
+  for (const host of [
+    'evil.example',
+    `evil.example:${server.port}`,
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+  ])
+    assert.deepEqual([(await raw('/', { headers: { host } })).status, host], [403, host]);
+  for (const host of [
+    'localhost',
+    `127.0.0.1:${server.port}`,
+    '[::1]:80',
+    '192.168.1.7',
+    'app.localhost',
+    os.hostname(),
+  ])
+    assert.deepEqual([(await raw('/', { headers: { host } })).status, host], [200, host]);
+});
