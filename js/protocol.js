@@ -92,22 +92,28 @@ import { QwenError, qwenError } from './errors.js';
 
 /**
  * What a page may say about a request that is under way. cancel: soft ends the rows and answers with what there is, hard
- * answers with 'aborted'. verdict: rows that the caller's predicate ends. bytes: the answer to 'read'.
+ * answers with 'aborted'. verdict: rows that the caller's predicate ends. bytes: the answer to 'read'. thread: what one of the
+ * engine's threads says. ping: asks for an 'alive'.
  * @typedef {{ type: 'cancel', id: number, soft: boolean }
  *   | { type: 'verdict', end: number[] }
- *   | { type: 'bytes', call: number, bytes?: Uint8Array, error?: PlainError }} Notification
+ *   | { type: 'bytes', call: number, bytes?: Uint8Array, error?: PlainError }
+ *   | { type: 'thread', thread: number, message: any }
+ *   | { type: 'ping' }} Notification
  *
  * @typedef {RequestMessage<keyof Requests> | Notification} ToWorker
  */
 
 /**
  * What a worker says. ready: the script runs. read: the bytes of a page's ModelFile are wanted. fatal: the engine is lost.
+ * thread: what is said to one of the engine's threads, which is made for the first of it. alive: the event loop turns.
  * @typedef {{ type: 'ready' }
  *   | { type: 'done', id: number, value: any }
  *   | { type: 'error', id: number, error: PlainError }
  *   | { type: 'progress', id: number, progress: Progress }
  *   | { type: 'chunks', id: number, chunks: Chunk[], ask: boolean }
  *   | { type: 'read', call: number, file: number, offset: number, length: number }
+ *   | { type: 'thread', thread: number, message: any }
+ *   | { type: 'alive' }
  *   | { type: 'fatal', error: PlainError }} Answer
  */
 
@@ -117,9 +123,10 @@ export const BUILDS = ['', '-threads', '-relaxed', '-threads-relaxed'];
 /** @param {{ shared: boolean, relaxed: boolean }} choice */
 export const buildName = ({ shared, relaxed }) => `${shared ? '-threads' : ''}${relaxed ? '-relaxed' : ''}`;
 
-/** Names of the workers, by which one script knows its part. Emscripten calls its threads 'em-pthread'. */
+/** Names of the workers, by which one script knows its part. That of a thread is Emscripten's. */
 export const ENGINE_WORKER = 'qwen2-engine';
 export const TEMPLATE_WORKER = 'qwen2-template';
+export const THREAD_WORKER = 'em-pthread';
 
 /**
  * @param {QwenError} error

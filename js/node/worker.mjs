@@ -1,5 +1,5 @@
 // In Node: makes a worker's globals of worker_threads, so that worker.js runs as it does in a browser, and hands it the file
-// system. Threads that the engine starts come through here too.
+// system. The engine's threads come through here too.
 import fs from 'node:fs';
 import os from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -20,33 +20,6 @@ scope.addEventListener ??= () => {};
 // Node 20 has none; C asks it for the number of cores.
 scope.navigator ??= { hardwareConcurrency: os.availableParallelism() };
 scope.postMessage = (/** @type {any} */ message, /** @type {any} */ transfer) => port.postMessage(message, transfer);
-
-scope.Worker = class {
-  /**
-   * @param {string | URL} url
-   * @param {{ name?: string }} [options]
-   */
-  constructor(url, { name } = {}) {
-    this.inner = new threads.Worker(new URL(url), { workerData: { name } });
-    this.inner.on('message', (data) => /** @type {any} */ (this).onmessage?.({ data }));
-    this.inner.on('error', (error) => /** @type {any} */ (this).onerror?.(error));
-    this.inner.unref();
-  }
-
-  /**
-   * @param {any} message
-   * @param {any} [transfer]
-   */
-  postMessage(message, transfer) {
-    this.inner.postMessage(message, transfer);
-  }
-
-  terminate() {
-    return this.inner.terminate();
-  }
-
-  addEventListener() {}
-};
 
 const network = globalThis.fetch;
 globalThis.fetch = async (/** @type {any} */ url, /** @type {any} */ options) => {

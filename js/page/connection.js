@@ -1,8 +1,8 @@
-// The page's end of a worker: requests by number, their answers, and what happens to them when the worker fails. One that
-// dies, or does not come to rest when a request is cancelled, rejects all that is pending, and all that comes later, with the
-// same error.
+// The page's end of a worker: requests by number, their answers, the threads that it asks for, and what happens when one of them
+// fails. A worker that dies, is silent while it loads, or does not come to rest when a request is cancelled, rejects all that is
+// pending, and all that comes later, with the same error.
 import { messageOf, QwenError, qwenError, toQwenError } from '../errors.js';
-import { errorToPlain, plainToError } from '../protocol.js';
+import { errorToPlain, plainToError, THREAD_WORKER } from '../protocol.js';
 
 /**
  * @typedef {import('../protocol.js').Answer} Answer
@@ -17,20 +17,32 @@ import { errorToPlain, plainToError } from '../protocol.js';
  *   watch?: ReturnType<typeof setInterval> }} Pending watch: runs from a cancellation on
  */
 
+const TICK_MS = 1000;
 /** How long a cancelled request may take to its end; steps take a tenth of a second. */
 const REST_SECONDS = 20;
+/** How long a worker that loads may neither turn its event loop nor tell of progress. */
+const SILENT_SECONDS = 10;
 
 export class Connection {
+  #host;
   #worker;
   #url;
+  /** @type {import('../host.js').HostWorker[]} */
+  #threads = [];
+  #silence = 0;
+  /** Whether what ended the worker was its own doing, so that another one may fare better. */
+  failed = false;
   #ready = false;
   /** @type {QwenError | null} */
   #ended = null;
   #numbers = 0;
   /** @type {Map<number, Pending>} */
   #pending = new Map();
-  /** @type {import('../types.js').ModelFile[]} */
-  #pageFiles;
+  /**
+   * What 'read' messages ask for.
+   * @type {import('../types.js').ModelFile[]}
+   */
+  pageFiles;
   #reading = new AbortController();
 
   /**
@@ -39,8 +51,9 @@ export class Connection {
    * @param {{ url?: string, pageFiles?: import('../types.js').ModelFile[] }} [options]
    */
   constructor(host, name, { url, pageFiles = [] } = {}) {
+    this.#host = host;
     this.#url = url;
-    this.#pageFiles = pageFiles;
+    this.pageFiles = pageFiles;
     try {
       this.#worker = host.startWorker(name, url);
     } catch (error) {
@@ -55,6 +68,27 @@ export class Connection {
       (error) => this.close(this.#deathOf(error)),
     );
     this.#worker.hold(false);
+  }
+
+  /**
+   * Ends the worker where it gives no sign of life until `done` settles: an event loop that turns answers. Ticks are counted,
+   * and no time, so that a page which sleeps, or is at work itself, blames nobody.
+   * @template T
+   * @param {Promise<T>} done
+   * @returns {Promise<T>}
+   */
+  async watch(done) {
+    const tick = () => {
+      if (++this.#silence > SILENT_SECONDS) this.#fail(qwenError('internal', SILENT));
+      else this.notify({ type: 'ping' });
+    };
+    this.#silence = 0;
+    const timer = setInterval(tick, TICK_MS);
+    try {
+      return await done;
+    } finally {
+      clearInterval(timer);
+    }
   }
 
   /** Null while the worker lives. */
@@ -112,7 +146,7 @@ export class Connection {
       if (++seconds < REST_SECONDS) return;
       const text = `the engine did not come to rest within ${REST_SECONDS} s after a call was stopped`;
       this.close(qwenError('closed', `${text}: it is lost, load the model again`));
-    }, 1000);
+    }, TICK_MS);
   }
 
   /**
@@ -124,7 +158,7 @@ export class Connection {
     if (this.#ended) return undefined;
     this.#ended = error;
     this.#reading.abort();
-    const end = this.#worker.terminate();
+    const end = Promise.all([this.#worker, ...this.#threads].map((worker) => worker.terminate()));
     for (const { reject, watch } of this.#pending.values()) {
       clearInterval(watch);
       reject(error);
@@ -149,6 +183,7 @@ export class Connection {
   #receive(message) {
     if (this.#ended) return;
     this.#ready = true;
+    this.#silence = 0;
     switch (message.type) {
       case 'done':
         this.#take(message.id)?.resolve(message.value);
@@ -165,6 +200,9 @@ export class Connection {
       case 'read':
         this.#read(message);
         break;
+      case 'thread':
+        (this.#threads[message.thread] ??= this.#startThread(message.thread)).post(message.message);
+        break;
       case 'fatal':
         this.close(plainToError(message.error));
         break;
@@ -173,7 +211,7 @@ export class Connection {
 
   /** @param {Extract<Answer, { type: 'read' }>} message */
   async #read({ call, file, offset, length }) {
-    const source = this.#pageFiles[file];
+    const source = this.pageFiles[file];
     try {
       const bytes = await source.read(offset, length, this.#reading.signal);
       const kind = Object.prototype.toString.call(bytes); // instanceof knows only this realm's
@@ -190,6 +228,24 @@ export class Connection {
       );
       this.notify({ type: 'bytes', call, error: plain });
     }
+  }
+
+  /** @param {number} thread */
+  #startThread(thread) {
+    const worker = this.#host.startWorker(THREAD_WORKER, this.#url);
+    worker.listen(
+      (message) => this.notify({ type: 'thread', thread, message }),
+      (error) => this.#fail(qwenError('internal', `a thread of the engine failed: ${messageOf(error)}`, error)),
+    );
+    worker.hold(false);
+    return worker;
+  }
+
+  /** @param {QwenError} error */
+  #fail(error) {
+    if (this.#ended) return;
+    this.failed = true;
+    this.close(error);
   }
 
   /** @param {Error} error */
@@ -223,6 +279,8 @@ function guard(callback) {
     }
   };
 }
+
+const SILENT = `the worker has given no sign of life for ${SILENT_SECONDS} s`;
 
 const WORKER_HINT =
   'worker.js must come from the origin of the page, over http(s), and be allowed by its Content Security Policy ' +

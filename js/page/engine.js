@@ -1,8 +1,9 @@
 // The public Engine, on the page's side: arguments are checked and made plain here, the work is a worker's. Calls wait in one
 // queue; a signal rejects its call at once, and the queue goes on when the worker has come to rest.
+import { attempt, park } from './attempts.js';
 import { Call } from './call.js';
 import { plainMessages } from './chat.js';
-import { cancellable, qwenError, throwIfAborted, toQwenError } from '../errors.js';
+import { qwenError, throwIfAborted } from '../errors.js';
 import { forwardRequest } from './forward.js';
 import { GenerationRun, packSettings, StoppingRows, takenSettings, wellFormed, withSuggestion } from './generation.js';
 import { begin } from './load-request.js';
@@ -72,15 +73,14 @@ export class Engine {
    * @returns {Promise<Engine>}
    */
   static async load(source, options = {}) {
-    const { connection, request, ...begun } = begin(this.host, source, options);
-    const { signal, onProgress } = options;
-    try {
-      const { done } = connection.request('load', request, { onProgress });
-      return new this(new Parts(this.host, connection, await cancellable(done, signal), begun));
-    } catch (error) {
-      connection.close(toQwenError(error));
-      throw error;
-    }
+    const begun = begin(this.host, source, options);
+    const { connection, answer, notes } = await attempt(
+      'load',
+      begun,
+      { onProgress: options.onProgress },
+      options.signal,
+    );
+    return new this(new Parts(this.host, connection, answer, { notes, workerUrl: begun.workerUrl }));
   }
 
   /**
@@ -90,12 +90,10 @@ export class Engine {
    * @returns {Promise<import('../types.js').MemoryPlan>}
    */
   static async plan(source, options = {}) {
-    const { connection, request } = begin(this.host, source, options);
-    try {
-      return await cancellable(connection.request('plan', request).done, options.signal);
-    } finally {
-      connection.close(closedError());
-    }
+    const begun = begin(this.host, source, options);
+    const { connection, answer } = await attempt('plan', begun, {}, options.signal);
+    park(begun, connection);
+    return answer;
   }
 
   get info() {

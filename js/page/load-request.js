@@ -1,9 +1,7 @@
 // What load() and plan() are given, checked and made plain for the worker.
-import { Connection } from './connection.js';
 import { chooseBuild, requireSimd } from './env.js';
 import { qwenError, throwIfAborted } from '../errors.js';
 import { nearName } from '../names.js';
-import { ENGINE_WORKER } from '../protocol.js';
 import { plainSource } from '../weights/source.js';
 
 /**
@@ -28,10 +26,11 @@ const LOAD_OPTIONS = [
 ];
 
 /**
- * Checks what load() and plan() are given and starts the worker.
+ * Checks what load() and plan() are given.
  * @param {import('../host.js').Host} host
  * @param {ModelSource} source
  * @param {LoadOptions} options
+ * @returns {import('./attempts.js').Begun}
  */
 export function begin(host, source, options) {
   throwIfAborted(options.signal);
@@ -48,11 +47,10 @@ export function begin(host, source, options) {
     throw qwenError('usage', 'quantize is "f32": one of "none", "q8_0" and "q4_0" is wanted');
   const { source: plain, pageFiles } = plainSource(source, host.resolveUrl);
   const { wasm, notes } = chooseBuild(options, host);
-  const url = workerUrl === undefined ? undefined : host.resolveUrl(String(workerUrl));
+  const script = workerUrl === undefined ? undefined : host.resolveUrl(String(workerUrl));
   const engine = JSON.parse(JSON.stringify({ contextLength, maxRows, kvType, quantize }));
   const request = { source: plain, wasm, engine, cache, sha256: lowerCased(sha256), token };
-  const connection = new Connection(host, ENGINE_WORKER, { url, pageFiles });
-  return { connection, request, notes, workerUrl: url };
+  return { host, request, pageFiles, notes, workerUrl: script };
 }
 
 /**

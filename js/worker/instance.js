@@ -1,8 +1,8 @@
-// Instances of a compiled build. Emscripten's glue is what starts the threads of one: it makes a worker of mainScriptUrlOrBlob,
-// this script, for each.
+// Instances of a compiled build. Emscripten's glue is what starts the threads of one; each is a worker that the page makes.
 import createQwen2 from '../../build/wasm/qwen2.js';
 import { compileError } from './compile.js';
 import { growingMemory } from './memory.js';
+import { Thread } from './threads.js';
 
 /** @typedef {Record<string, (...args: number[]) => number>} Instance Emscripten's module, with the exports as _qwx_NAME */
 
@@ -15,12 +15,15 @@ export function instantiate(module, memory) {
   return new Promise((resolve, reject) => {
     createQwen2({
       wasmMemory: memory,
-      mainScriptUrlOrBlob: self.location.href,
       instantiateWasm(imports, done) {
         WebAssembly.instantiate(module, imports).then((started) => done(started, module), reject);
         return {};
       },
-    }).then(resolve, reject);
+    }).then((instance) => {
+      const { PThread } = instance;
+      PThread.allocateUnusedWorker = () => PThread.unusedWorkers.push(new Thread());
+      resolve(instance);
+    }, reject);
   }).catch((error) => {
     throw compileError('qwen2.wasm', error);
   });

@@ -9,6 +9,7 @@ import { renderTemplate } from './template.js';
 import { compileWasm } from './compile.js';
 import { fixedMemory, pagesFor } from './memory.js';
 import { Wasm } from './wasm.js';
+import { hearThread } from './threads.js';
 import { turn } from './turn.js';
 import { WASM_VERSION } from '../../build/wasm/version.mjs';
 
@@ -106,6 +107,10 @@ class EngineWorker {
       this.#reads.delete(message.call);
       if (message.bytes) read?.resolve(message.bytes);
       else read?.reject(plainToError(message.error ?? { code: 'internal', message: 'no bytes' }));
+    } else if (message.type === 'thread') {
+      hearThread(message);
+    } else if (message.type === 'ping') {
+      scope.postMessage({ type: 'alive' });
     } else {
       void this.#answer(message);
     }

@@ -277,6 +277,18 @@ test('templates render under the strict policy, an endless one is ended, Stop an
   await tab.close();
 });
 
+test('a worker that hangs with threads is ended, and one thread does the load, with a note', async () => {
+  const tab = await open();
+  const { ids, threads, notes } = await load(tab, MODEL, {
+    workerUrl: '/faulty-worker.js?fault=hang-threads',
+    threads: 2,
+  });
+  assert.deepEqual([ids, threads], [expected, 1]);
+  assert.match(notes, /no sign of life for 10 s.* 1 thread\(s\)/s);
+  tab.expectClean();
+  await tab.close();
+});
+
 test('loads that are aborted or closed leave no worker behind', async () => {
   const tab = await open();
   for (const ms of [0, 20, 60, 120]) {

@@ -1,4 +1,4 @@
-// worker.js in a browser with a fault, which the worker's own address names: refuse-shared, quota.
+// worker.js in a browser with a fault, which the worker's own address names: refuse-shared, quota, hang-threads.
 const fault = new URL(self.location.href).searchParams.get('fault');
 
 if (fault === 'refuse-shared') {
@@ -19,3 +19,12 @@ if (fault === 'quota') {
 }
 
 importScripts('/dist/worker.js');
+
+// The way in which Firefox hung: inside of a call, as soon as there are threads to start.
+if (fault === 'hang-threads') {
+  const { onmessage } = self;
+  self.onmessage = (event) => {
+    if (event.data.type === 'load' && event.data.wasm.threads > 1) for (;;);
+    onmessage(event);
+  };
+}
