@@ -16,6 +16,7 @@ enum {
     MAX_KEYS = 4096,
     MAX_HEADER = 128 << 20,
     MAX_ALIGNMENT = 1 << 20,
+    MAX_KEY_BYTES = 65535,     /* the format's own limit */
     MIN_KEY_BYTES = 8 + 4 + 1, /* key length, type, value */
     MIN_TENSOR_BYTES = 8 + 4 + 4 + 8,
 };
@@ -58,9 +59,10 @@ static qw_status take(reader *r, uint64_t n, const uint8_t **p)
     *p = NULL;
     if (r->need) return QW_OK;
     if (n > left || r->rest > left - n) return cut_off(r, n);
-    if (r->at + n > MAX_HEADER)
-        return qw_fail(r->err, QW_ERR_FORMAT, "%s: the header is longer than %d MiB (at %s)", r->source->name,
-                       MAX_HEADER >> 20, r->about);
+    if (r->at + n + r->rest > MAX_HEADER)
+        return qw_fail(r->err, QW_ERR_FORMAT,
+                       "%s: the header would have at least %llu bytes, at most %d MiB are read: it is damaged (at %s)",
+                       r->source->name, (unsigned long long)(r->at + n + r->rest), MAX_HEADER >> 20, r->about);
     if (r->at + n > r->source->head.n) {
         r->need = r->at + n + r->rest;
         return QW_OK;
@@ -150,6 +152,9 @@ static qw_status read_value(reader *r, qw_gguf_value *v)
 
     about(r, "a key", (qw_text){"", 0});
     QW_TRY(take_string(r, &v->key));
+    if (!r->need && (!v->key.n || v->key.n > MAX_KEY_BYTES))
+        return qw_fail(r->err, QW_ERR_FORMAT, "%s: a key's name has %zu bytes, 1 to %d are possible", r->source->name,
+                       v->key.n, MAX_KEY_BYTES);
     if (!r->need) about(r, "key ", v->key);
     QW_TRY(take_uint(r, 4, &type));
     if (r->need) return QW_OK;
@@ -190,9 +195,6 @@ static qw_status read_alignment(reader *r, qw_gguf *g)
 
 static qw_status read_values(reader *r, qw_gguf *g, uint64_t n)
 {
-    if (n > MAX_KEYS)
-        return qw_fail(r->err, QW_ERR_FORMAT, "%s: %llu keys, at most %d are read: the file is damaged",
-                       r->source->name, (unsigned long long)n, MAX_KEYS);
     g->values = qw_calloc((size_t)n, sizeof *g->values);
     if (!g->values) return qw_fail_memory(r->err, "GGUF keys", (double)n * sizeof *g->values);
     for (; g->n_values < n; g->n_values++) {
@@ -309,6 +311,10 @@ static qw_status read_counts(reader *r, uint64_t *n_tensors, uint64_t *n_values)
     QW_TRY(take_uint(r, 8, n_values));
     if (r->need) return QW_OK;
     strcpy(r->about, "the counts of keys and tensors");
+    if (*n_values > MAX_KEYS || *n_tensors > QW_TENSORS_MAX)
+        return qw_fail(
+            r->err, QW_ERR_FORMAT, "%s: %llu keys and %llu tensors, at most %d and %d are read: the file is damaged",
+            r->source->name, (unsigned long long)*n_values, (unsigned long long)*n_tensors, MAX_KEYS, QW_TENSORS_MAX);
     if (!qw_mul64(*n_tensors, MIN_TENSOR_BYTES, &a) || !qw_mul64(*n_values, MIN_KEY_BYTES, &b) ||
         !qw_add64(a, b, &r->rest))
         return cut_off(r, UINT64_MAX);

@@ -252,13 +252,3 @@ qw_status qw_gguf_read_model(qw_model *m, const qw_gguf *g, qw_error *err)
     QW_TRY(read_tokenizer(m, g, err));
     return read_ends(m, g, err);
 }
-
-qw_status qw_gguf_read_split(qw_gguf_split *split, const qw_gguf *g, qw_error *err)
-{
-    *split = (qw_gguf_split){0, 1, -1};
-    QW_TRY(qw_gguf_get_int(g, "split.no", 0, 99999, &split->no, err));
-    QW_TRY(qw_gguf_get_int(g, "split.count", 0, 99999, &split->count, err));
-    QW_TRY(qw_gguf_get_int(g, "split.tensors.count", 0, INT32_MAX, &split->n_tensors, err));
-    if (!split->count) split->count = 1;
-    return QW_OK;
-}

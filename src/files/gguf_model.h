@@ -10,11 +10,4 @@
  * a missing key, a kind of RoPE that is not supported, another tokenizer), format (a key's type), memory. */
 qw_status qw_gguf_read_model(qw_model *m, const qw_gguf *g, qw_error *err);
 
-/* The place of a file in a set of shards as its keys say: 0 of 1 with -1 tensors where they are absent. */
-typedef struct qw_gguf_split {
-    int64_t no, count, n_tensors;
-} qw_gguf_split;
-
-qw_status qw_gguf_read_split(qw_gguf_split *split, const qw_gguf *g, qw_error *err);
-
 #endif

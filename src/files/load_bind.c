@@ -29,16 +29,17 @@ static qw_status check_vocabulary(qw_loader *l, qw_error *err)
 {
     qw_model *m = &l->model;
     int32_t n_vocab = m->config.n_vocab, kept = 0;
-    const qw_json *said = qw_json_get(l->hf.config, "vocab_size");
+    const qw_json *size = qw_json_get(l->hf.config, "vocab_size");
+    double said = qw_json_number(size);
 
     if (m->tokenizer && qw_tokenizer_n_ids(m->tokenizer) > n_vocab)
         return qw_fail(err, QW_ERR_MODEL,
                        "the tokenizer has ids up to %d, the embedding %d rows: they are of two models",
                        qw_tokenizer_n_ids(m->tokenizer) - 1, n_vocab);
-    if (said && (int64_t)qw_json_number(said) != n_vocab)
+    if (size && (said < n_vocab || said > n_vocab))
         QW_TRY(qw_buf_printf(&m->notes, err,
-                             "config.json: vocab_size is %.9g, the embedding has %d rows: these count\n",
-                             qw_json_number(said), n_vocab));
+                             "config.json: vocab_size is %.9g, the embedding has %d rows: these count\n", said,
+                             n_vocab));
     for (int32_t i = 0; i < m->n_eos; i++) {
         if (m->eos[i] < n_vocab) m->eos[kept++] = m->eos[i];
         else QW_TRY(qw_buf_printf(&m->notes, err, "end token %d is no id of this model: it is ignored\n", m->eos[i]));
@@ -55,10 +56,10 @@ qw_status qw_load_bind(qw_loader *l, qw_error *err)
 {
     qw_bind_options options = {l->quantize, !is_gguf(l)};
 
-    if (l->split_tensors >= 0 && (uint64_t)l->split_tensors != l->tensors.n)
+    if (l->set.n_tensors >= 0 && is_gguf(l) && (uint64_t)l->set.n_tensors != l->tensors.n)
         return qw_fail(err, QW_ERR_FORMAT,
                        "the set says that it has %lld tensors, its files hold %zu: one is of another set",
-                       (long long)l->split_tensors, l->tensors.n);
+                       (long long)l->set.n_tensors, l->tensors.n);
     QW_TRY(qw_tensors_check(&l->tensors, err));
     QW_TRY(check_index(l, err));
     QW_TRY(qw_binding_make(&l->model, &l->binding, &l->tensors, &options, err));

@@ -83,7 +83,7 @@ static qw_status ask_shards(qw_loader *l, qw_text name, size_t stem_n, int64_t c
 
     if (count > MAX_SHARDS)
         return qw_fail(err, QW_ERR_FORMAT, "a set of %lld files, at most %d are read", (long long)count, MAX_SHARDS);
-    l->n_shards = count;
+    l->set.count = count;
     for (int64_t i = 1; i <= count; i++) {
         QW_TRY(add_source(l, QW_SOURCE_GGUF, false, &s, err));
         QW_TRY(qw_buf_append(&s->name, name.bytes, stem_n, err));

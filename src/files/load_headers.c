@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/quote_text.h"
+#include "files/gguf_model.h"
 #include "files/load_files.h"
 #include "files/safetensors.h"
 #include "tokenizer/tokenizer_json.h"
@@ -89,23 +90,6 @@ static qw_status keep_rest(qw_source *s, uint64_t from, qw_error *err)
     return status;
 }
 
-static qw_status check_split(qw_loader *l, const qw_gguf *g, const qw_source *s, qw_error *err)
-{
-    qw_gguf_split split;
-
-    QW_TRY(qw_gguf_read_split(&split, g, err));
-    if (split.count != l->n_shards && l->n_shards == 1)
-        return qw_fail(err, QW_ERR_FORMAT,
-                       "%s is part %lld of %lld: name the parts NAME-00001-of-%05lld.gguf and so on, and "
-                       "bring them all",
-                       s->name.bytes, (long long)split.no + 1, (long long)split.count, (long long)split.count);
-    if (split.count != l->n_shards || split.no != (int64_t)l->current)
-        return qw_fail(err, QW_ERR_FORMAT, "%s says that it is part %lld of %lld: it was renamed, or is of another set",
-                       s->name.bytes, (long long)split.no + 1, (long long)split.count);
-    if (l->current == 0) l->split_tensors = split.n_tensors;
-    return QW_OK;
-}
-
 /* What the tokenizer's arrays take while it is built, on top of the header. */
 static void count_vocabulary(qw_loader *l, const qw_gguf *g)
 {
@@ -118,7 +102,7 @@ static void count_vocabulary(qw_loader *l, const qw_gguf *g)
 
 static qw_status read_gguf(qw_loader *l, const qw_gguf *g, const qw_source *s, qw_error *err)
 {
-    QW_TRY(check_split(l, g, s, err));
+    QW_TRY(qw_gguf_set_check(&l->set, g, (int64_t)l->current, s->name.bytes, err));
     if (l->current) return QW_OK;
     count_vocabulary(l, g);
     return qw_gguf_read_model(&l->model, g, err);
@@ -136,7 +120,8 @@ static qw_status look_gguf(qw_loader *l, qw_source *s, bool *done, qw_error *err
     if (html) return fail_html(s, err);
     QW_TRY(qw_gguf_parse(&g, &source, &l->tensors, &need, err));
     if (need) { /* further than the least, so that a long header takes few attempts */
-        uint64_t ahead = s->head.n + (s->head.n < QW_PIECE_BYTES ? s->head.n : QW_PIECE_BYTES);
+        uint64_t piece = s->head.n < QW_PIECE_BYTES ? s->head.n : QW_PIECE_BYTES;
+        uint64_t ahead = s->head.n + (s->head.n / 8 > piece ? s->head.n / 8 : piece);
         s->goal = need > ahead ? need : ahead > s->bytes ? s->bytes : ahead;
         return QW_OK;
     }

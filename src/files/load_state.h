@@ -4,7 +4,7 @@
 #ifndef QW_LOAD_STATE_H
 #define QW_LOAD_STATE_H
 
-#include "files/gguf_model.h"
+#include "files/gguf_set.h"
 #include "files/hf.h"
 #include "model/binding.h"
 
@@ -45,10 +45,9 @@ typedef struct qw_loader {
     qw_source *sources;
     size_t n_sources, cap_sources, current;
     int32_t n_open;
-    size_t folder_n;       /* bytes of the main name up to its last slash */
-    int64_t n_shards;      /* of a GGUF set; 1: an ordinary file */
-    int64_t split_tensors; /* that the set says it has, -1: it does not */
-    size_t piece_end;      /* header phase: head.n at which the want is answered */
+    size_t folder_n; /* bytes of the main name up to its last slash */
+    qw_gguf_set set;
+    size_t piece_end; /* header phase: head.n at which the want is answered */
     qw_model model;
     qw_hf hf;
     qw_tensors tensors;

@@ -23,8 +23,7 @@ qw_status qw_loader_new(qw_loader **out, const qw_load_options *options, qw_text
     if (!l) return qw_fail_memory(err, "the loader", (double)sizeof *l);
     l->quantize = options->quantize;
     l->headers_only = options->headers_only;
-    l->n_shards = 1;
-    l->split_tensors = -1;
+    l->set.count = 1;
     status = qw_load_ask_main(l, main_name, err);
     if (status) qw_loader_free(l);
     else *out = l;
@@ -40,6 +39,7 @@ void qw_loader_free(qw_loader *l)
     }
     qw_free(l->sources);
     qw_free(l->stage);
+    qw_gguf_set_free(&l->set);
     qw_hf_free(&l->hf);
     qw_tensors_free(&l->tensors);
     qw_binding_free(&l->binding);

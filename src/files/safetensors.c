@@ -63,51 +63,62 @@ static qw_status next(reader *r, qw_scan_token *token)
     return qw_scan_next(&r->scan, token, r->err);
 }
 
-/* Integers of an array into v[0..3]; *n counts all, *product multiplies them. */
-static qw_status read_uints(reader *r, uint64_t v[4], size_t *n, uint64_t *product)
+/* The next whole number of an array whose bracket was read; *some false at the array's end. */
+static qw_status next_uint(reader *r, uint64_t *value, bool *some)
 {
     qw_scan_token token;
-    uint64_t value;
 
-    *n = 0;
-    *product = 1;
     QW_TRY(next(r, &token));
-    if (token.kind != QW_SCAN_BEGIN_ARRAY) return fail(r, "shape and data_offsets must be arrays");
-    for (;;) {
-        QW_TRY(next(r, &token));
-        if (token.kind == QW_SCAN_END_ARRAY) return QW_OK;
-        if (token.kind != QW_SCAN_NUMBER_TEXT || !qw_scan_uint(token.raw, &value))
-            return fail(r,
-                        "shape and data_offsets must hold whole numbers from 0 to 2^64 - 1, without sign, fraction or "
-                        "exponent");
-        if (!qw_mul64(*product, value, product)) return fail(r, "the shape passes 2^64 elements");
-        if (*n < 4) v[*n] = value;
-        ++*n;
-    }
+    *some = token.kind != QW_SCAN_END_ARRAY;
+    if (!*some || (token.kind == QW_SCAN_NUMBER_TEXT && qw_scan_uint(token.raw, value))) return QW_OK;
+    return fail(
+        r, "shape and data_offsets must hold whole numbers from 0 to 2^64 - 1, without sign, fraction or exponent");
+}
+
+static qw_status begin_array(reader *r)
+{
+    qw_scan_token token;
+
+    QW_TRY(next(r, &token));
+    return token.kind == QW_SCAN_BEGIN_ARRAY ? QW_OK : fail(r, "shape and data_offsets must be arrays");
 }
 
 static qw_status read_shape(reader *r, entry *e)
 {
-    uint64_t v[4];
-    size_t n;
+    uint64_t v[4], value;
+    int32_t n = 0;
+    bool some;
 
     if (e->has_shape) return fail(r, "shape is there twice");
     e->has_shape = true;
-    QW_TRY(read_uints(r, v, &n, &e->elements));
-    if (n > 64) return fail(r, "the shape has more than 64 dimensions");
-    e->t.n_dims = (int32_t)n;
-    for (size_t i = 0; n <= 4 && i < n; i++) e->t.dims[i] = v[n - 1 - i];
+    e->elements = 1;
+    QW_TRY(begin_array(r));
+    for (;; n++) {
+        QW_TRY(next_uint(r, &value, &some));
+        if (!some) break;
+        if (n == 64) return fail(r, "the shape has more than 64 dimensions");
+        if (!qw_mul64(e->elements, value, &e->elements)) return fail(r, "the shape passes 2^64 elements");
+        if (n < 4) v[n] = value;
+    }
+    e->t.n_dims = n;
+    for (int32_t i = 0; n <= 4 && i < n; i++) e->t.dims[i] = v[n - 1 - i];
     return QW_OK;
 }
 
 static qw_status read_offsets(reader *r, entry *e)
 {
-    uint64_t v[4], product;
-    size_t n;
+    uint64_t v[2], value;
+    size_t n = 0;
+    bool some;
 
     if (e->has_offsets) return fail(r, "data_offsets is there twice");
     e->has_offsets = true;
-    QW_TRY(read_uints(r, v, &n, &product));
+    QW_TRY(begin_array(r));
+    for (;; n++) {
+        QW_TRY(next_uint(r, &value, &some));
+        if (!some) break;
+        if (n < 2) v[n] = value;
+    }
     if (n != 2) return fail(r, "data_offsets must be two numbers");
     if (v[0] > v[1]) return fail(r, "data_offsets ends before it begins");
     e->begin = v[0];

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* One key of one source. */
@@ -148,21 +149,50 @@ static qw_status read_bias_value(const reading *in, const qw_json *value, float 
     return QW_OK;
 }
 
-static bool same_ids(const qw_id_list *a, const qw_id_list *b)
+/* A bias and its number in the list. */
+typedef struct numbered {
+    qw_bias *bias;
+    int32_t i;
+} numbered;
+
+static int compare_ids(const qw_id_list *a, const qw_id_list *b)
 {
-    return a->n == b->n && memcmp(a->v, b->v, (size_t)a->n * sizeof *a->v) == 0;
+    return a->n != b->n ? (a->n > b->n) - (a->n < b->n) : memcmp(a->v, b->v, (size_t)a->n * sizeof *a->v);
 }
 
-/* Transformers makes a dict of them: of equal sequences the last bias counts. */
-static void put_bias(qw_bias *biases, int32_t *n, qw_bias *bias)
+static int by_ids(const void *a, const void *b)
 {
+    const numbered *x = a, *y = b;
+    int order = compare_ids(&x->bias->ids, &y->bias->ids);
+
+    return order ? order : (x->i > y->i) - (x->i < y->i);
+}
+
+/* Transformers makes a dict of them: of equal sequences the place of the first and the bias of the last count. */
+static qw_status unite_biases(const reading *in, qw_bias *biases, int32_t *n)
+{
+    numbered *sorted = qw_calloc((size_t)*n, sizeof *sorted);
+    qw_bias *first = NULL;
+    int32_t kept = 0;
+
+    if (!sorted) return qw_fail_memory(in->err, in->key->name, (double)*n * sizeof *sorted);
+    for (int32_t i = 0; i < *n; i++) sorted[i] = (numbered){&biases[i], i};
+    if (*n) qsort(sorted, (size_t)*n, sizeof *sorted, by_ids);
     for (int32_t i = 0; i < *n; i++) {
-        if (!same_ids(&biases[i].ids, &bias->ids)) continue;
-        biases[i].bias = bias->bias;
+        qw_bias *bias = sorted[i].bias;
+        if (!first || compare_ids(&first->ids, &bias->ids) != 0) {
+            first = bias;
+            continue;
+        }
+        first->bias = bias->bias;
         qw_free(bias->ids.v);
-        return;
+        bias->ids = (qw_id_list){0};
     }
-    biases[(*n)++] = *bias;
+    qw_free(sorted);
+    for (int32_t i = 0; i < *n; i++)
+        if (biases[i].ids.n) biases[kept++] = biases[i];
+    *n = kept;
+    return QW_OK;
 }
 
 static qw_status read_bias_pair(const reading *in, const qw_json *pair, qw_bias *bias)
@@ -207,9 +237,9 @@ static qw_status read_biases(const reading *in, const qw_json *value, qw_bias **
 
         status = members ? read_bias_member(in, item, &bias) : read_bias_pair(in, item, &bias);
         if (status) qw_free(bias.ids.v);
-        else if (members) biases[n++] = bias;
-        else put_bias(biases, &n, &bias);
+        else biases[n++] = bias;
     }
+    if (!status && !members) status = unite_biases(in, biases, &n);
     if (status) {
         free_biases(biases, n);
         return status;

@@ -8,14 +8,21 @@
 
 #include <string.h>
 
-static uint32_t slot_of(const qw_bpe *bpe, uint32_t left, uint32_t right)
+/* How far a pair may stand behind its own place. Chance makes it about 160 in a full table of a million; merges that were
+ * made to collide would else make every look-up a walk through all of them. */
+enum { MAX_PROBES = 512 };
+
+/* Where that pair is, or the free slot where it would stand; NULL where that is too far from its place. */
+static qw_merge *slot_of(const qw_bpe *bpe, uint32_t left, uint32_t right)
 {
     uint64_t key = ((uint64_t)left << 32 | right) * 0x9E3779B97F4A7C15u;
-    uint32_t at = (uint32_t)(key >> 32 ^ key >> 15) & (bpe->n_slots - 1);
+    uint32_t at = (uint32_t)(key >> 32 ^ key >> 15);
 
-    while (bpe->slots[at].rank != QW_BPE_NONE && (bpe->slots[at].left != left || bpe->slots[at].right != right))
-        at = (at + 1) & (bpe->n_slots - 1);
-    return at;
+    for (int i = 0; i < MAX_PROBES; i++, at++) {
+        qw_merge *slot = bpe->slots + (at & (bpe->n_slots - 1));
+        if (slot->rank == QW_BPE_NONE || (slot->left == left && slot->right == right)) return slot;
+    }
+    return NULL;
 }
 
 qw_status qw_bpe_init(qw_bpe *bpe, size_t n_merges, qw_error *err)
@@ -35,9 +42,12 @@ void qw_bpe_free(qw_bpe *bpe)
     *bpe = (qw_bpe){0};
 }
 
-void qw_bpe_put(qw_bpe *bpe, const qw_merge *merge)
+bool qw_bpe_put(qw_bpe *bpe, const qw_merge *merge)
 {
-    bpe->slots[slot_of(bpe, merge->left, merge->right)] = *merge;
+    qw_merge *slot = slot_of(bpe, merge->left, merge->right);
+
+    if (slot) *slot = *merge;
+    return slot;
 }
 
 void qw_bpe_work_free(qw_bpe_work *work)
@@ -112,8 +122,8 @@ static const qw_merge *merge_at(const qw_bpe *bpe, const qw_bpe_work *work, size
     const qw_merge *merge;
 
     if (right >= n) return NULL;
-    merge = bpe->slots + slot_of(bpe, (uint32_t)work->ids[at], (uint32_t)work->ids[right]);
-    return merge->rank == QW_BPE_NONE ? NULL : merge;
+    merge = slot_of(bpe, (uint32_t)work->ids[at], (uint32_t)work->ids[right]);
+    return merge && merge->rank != QW_BPE_NONE ? merge : NULL;
 }
 
 static uint64_t entry_of(const qw_merge *merge, size_t at)

@@ -5,6 +5,8 @@
 
 #include "base/buf.h"
 
+#include <stdbool.h>
+
 /* A slot of the table; free where rank is QW_BPE_NONE. */
 typedef struct qw_merge {
     uint32_t left, right; /* ids of the two tokens          */
@@ -25,8 +27,9 @@ typedef struct qw_bpe {
 qw_status qw_bpe_init(qw_bpe *bpe, size_t n_merges, qw_error *err);
 void qw_bpe_free(qw_bpe *bpe);
 
-/* Adds a merge; of twins the last one counts, as in the reference. */
-void qw_bpe_put(qw_bpe *bpe, const qw_merge *merge);
+/* Adds a merge; of twins the last one counts, as in the reference. False where it collides with so many others that chance
+ * cannot have made them. */
+bool qw_bpe_put(qw_bpe *bpe, const qw_merge *merge);
 
 /* Room for the largest piece yet: 16 bytes and seldom up to 24 for each of its bytes. Zero-initialise; qw_bpe_work_free. */
 typedef struct qw_bpe_work {

@@ -65,27 +65,41 @@ static qw_token_type type_of(const qw_token_list *list, size_t id)
     return list->types ? (qw_token_type)list->types[id] : QW_TOKEN_NORMAL;
 }
 
-/* Slot of the token whose text is left followed by right, or the free one where it would stand. */
-static uint32_t slot_of(const qw_builder *b, qw_text left, qw_text right)
+/* Slot of the token whose text is left followed by right, or the free one where it would stand. Look-ups count what they
+ * spend, see check_work. */
+static uint32_t slot_of(qw_builder *b, qw_text left, qw_text right)
 {
     uint64_t hash = 0xCBF29CE484222325u; /* FNV-1a */
+    size_t n = left.n + right.n;
     uint32_t slot;
 
     for (size_t i = 0; i < left.n; i++) hash = (hash ^ (unsigned char)left.bytes[i]) * 0x100000001B3u;
     for (size_t i = 0; i < right.n; i++) hash = (hash ^ (unsigned char)right.bytes[i]) * 0x100000001B3u;
-    for (slot = (uint32_t)(hash ^ hash >> 32);; slot++) {
+    b->allowed += 64 + 8 * (uint64_t)n;
+    for (slot = (uint32_t)(hash ^ hash >> 32);; slot++, b->spent++) {
         const qw_text *text;
         slot &= b->n_slots - 1;
         if (!b->slots[slot]) return slot;
         text = b->list->texts + b->slots[slot] - 1;
-        if (text->n == left.n + right.n && memcmp(text->bytes, left.bytes, left.n) == 0 &&
-            memcmp(text->bytes + left.n, right.bytes, right.n) == 0)
+        if (text->n != n) continue;
+        if (memcmp(text->bytes, left.bytes, left.n) == 0 && memcmp(text->bytes + left.n, right.bytes, right.n) == 0)
             return slot;
+        b->spent += n;
     }
 }
 
+/* Chance makes a look-up pass two or three other texts. Far more on average means texts that were made to collide, which
+ * would take hours to look up. */
+static qw_status check_work(const qw_builder *b, qw_error *err)
+{
+    if (b->spent <= b->allowed + 65536) return QW_OK;
+    return qw_fail(err, QW_ERR_FORMAT,
+                   "%s: %llu steps to look texts up where %llu are plenty: they were made to collide", b->list->what,
+                   (unsigned long long)b->spent, (unsigned long long)b->allowed);
+}
+
 /* The id of the token whose text is left followed by right, or -1. */
-static int32_t find(const qw_builder *b, qw_text left, qw_text right)
+static int32_t find(qw_builder *b, qw_text left, qw_text right)
 {
     return (int32_t)b->slots[slot_of(b, left, right)] - 1;
 }
@@ -101,6 +115,9 @@ static qw_status check_token(const qw_builder *b, size_t id, qw_error *err)
         return qw_fail(err, QW_ERR_FORMAT, "%s: token %zu \"%s\" has type %d, byte-level BPE knows 1 to 5",
                        b->list->what, id, qw_quote_text(shown, text), (int)type);
     if (!is_added(type)) return QW_OK;
+    if (text.n > QW_MAX_ADDED)
+        return qw_fail(err, QW_ERR_FORMAT, "%s: the text of added token %zu has %zu bytes, at most %d are possible",
+                       b->list->what, id, text.n, QW_MAX_ADDED);
     for (size_t at = 0; at < text.n;) {
         at += qw_utf8_step(text.bytes + at, text.n - at, &c);
         if (c >= QW_UTF8_BAD)
@@ -127,6 +144,7 @@ static qw_status hash_tokens(qw_builder *b, qw_error *err)
             return qw_fail(err, QW_ERR_FORMAT, "%s: tokens %u and %zu are both \"%s\"", list->what, b->slots[slot] - 1,
                            id, qw_quote_text(shown, list->texts[id]));
         b->slots[slot] = (uint32_t)id + 1;
+        QW_TRY(check_work(b, err));
     }
     return QW_OK;
 }
@@ -271,7 +289,10 @@ qw_status qw_builder_merge(qw_builder *b, qw_text left, qw_text right, qw_error 
                        ids[0] < 0   ? "the first"
                        : ids[1] < 0 ? "the second"
                                     : "what they make");
-    qw_bpe_put(&b->t->bpe, &(qw_merge){(uint32_t)ids[0], (uint32_t)ids[1], b->rank, (uint32_t)ids[2]});
+    QW_TRY(check_work(b, err));
+    if (!qw_bpe_put(&b->t->bpe, &(qw_merge){(uint32_t)ids[0], (uint32_t)ids[1], b->rank, (uint32_t)ids[2]}))
+        return qw_fail(err, QW_ERR_FORMAT, "%s: merge %u collides with hundreds of others: they were made to",
+                       b->list->what, b->rank);
     b->rank++;
     return QW_OK;
 }

@@ -7,7 +7,8 @@
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_state.h"
 
-enum { QW_MAX_TOKENS = 1 << 20 };
+/* The text of an added token may have QW_MAX_ADDED bytes: at every place of a text as many are looked at. */
+enum { QW_MAX_TOKENS = 1 << 20, QW_MAX_ADDED = 1024 };
 
 enum { QW_ADDED_LSTRIP = 1, QW_ADDED_RSTRIP = 2, QW_ADDED_NORMALIZED = 4 };
 
@@ -27,6 +28,7 @@ typedef struct qw_builder {
     qw_tokenizer *t;
     uint32_t *slots; /* id + 1 by hash of the text; 0 is free */
     uint32_t n_slots;
+    uint64_t spent, allowed; /* work of the look-ups, and what it may be */
     uint32_t n_merges, rank;
 } qw_builder;
 

@@ -209,6 +209,38 @@ static void test_gguf_absurd_counts_are_refused_without_memory(void)
     }
 }
 
+/* Counts that the file is large enough for, but no header that is read: plan() fetched gigabytes before it failed. */
+static void test_gguf_counts_beyond_any_header_are_refused_at_once(void)
+{
+    bytes files[] = {header(100000000, 0),        header(0, 100000000),       header(70000, 1),
+                     one_value(8, 0, 1000000000), one_value(9, 8, 100000000), one_value(9, 0, 1000000000),
+                     one_value(9, 10, 100000000)};
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        qw_gguf_source source = {{(const char *)files[i].v, files[i].n}, (uint64_t)1 << 33, 0, "t.gguf"};
+        qw_tensors t = {0};
+        qw_error err = {0};
+        qw_gguf g;
+        uint64_t need = 0;
+
+        CHECK_EQ(qw_gguf_parse(&g, &source, &t, &need, &err), QW_ERR_FORMAT);
+        CHECK_EQ(need, 0);
+        CHECK_HAS(err.text, "damaged");
+        qw_tensors_free(&t);
+        free(files[i].v);
+    }
+}
+
+static void test_gguf_keys_must_have_a_name(void)
+{
+    gguf g = gguf_new();
+    qw_error err = {0};
+
+    gguf_u32(&g, "", 1);
+    CHECK_EQ(parse_file(gguf_file(&g), &err), QW_ERR_FORMAT);
+    CHECK_HAS(err.text, "a key's name has 0 bytes");
+}
+
 static void test_gguf_unknown_tensor_types_are_named(void)
 {
     static const uint32_t types[] = {4, 5, 9, 15, 16, 20, 31, 36, 39, 42, 105, 0xFFFFFFFE, 0xFFFFFFFF};
@@ -478,6 +510,8 @@ int main(void)
     test_gguf_alignment_must_be_a_sane_power_of_two();
     test_gguf_dimension_counts_above_four_are_refused();
     test_gguf_absurd_counts_are_refused_without_memory();
+    test_gguf_counts_beyond_any_header_are_refused_at_once();
+    test_gguf_keys_must_have_a_name();
     test_gguf_unknown_tensor_types_are_named();
     test_gguf_shapes_and_places_are_checked();
     test_gguf_twins_and_overlaps_are_refused_by_name();

@@ -272,6 +272,36 @@ static void test_loader_a_bad_index_is_refused(void)
     }
 }
 
+/* A number that no integer holds was cast to one, which is undefined. */
+static void test_loader_an_absurd_vocabulary_size_is_a_note(void)
+{
+    static const char key[] = "\"vocab_size\": ";
+    mem_file files[16];
+    size_t n = read_checkpoint(root, "mha", files);
+    loading in = {.files = files, .n_files = n, .main_name = "config.json"};
+    bytes *config = file_bytes_of(files, n, "config.json"), changed = {0};
+    const char *at;
+    qw_model m;
+    qw_error err = {0};
+
+    put_uint(config, 0, 1);
+    at = strstr((const char *)config->v, key);
+    CHECK(at != NULL);
+    if (at) {
+        put(&changed, config->v, (size_t)(at - (const char *)config->v) + sizeof key - 1);
+        put(&changed, "1e300", 5);
+        at += sizeof key - 1;
+        at += strspn(at, "0123456789");
+        put(&changed, at, strlen(at));
+    }
+    free(config->v);
+    *config = changed;
+    CHECK_EQ(load_files(&in, &m, &err), QW_OK);
+    CHECK(notes_have(&m, "vocab_size is 1e+300"));
+    qw_model_free(&m);
+    free_files(files, n);
+}
+
 int main(int argc, char **argv)
 {
     root = fixtures_root(argc, argv);
@@ -284,5 +314,6 @@ int main(int argc, char **argv)
     test_loader_chat_template_comes_from_the_best_place();
     test_loader_texts_are_never_cleaned_up();
     test_loader_a_bad_index_is_refused();
+    test_loader_an_absurd_vocabulary_size_is_a_note();
     return check_done();
 }

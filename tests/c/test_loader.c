@@ -147,6 +147,41 @@ static void test_loader_shards_that_do_not_fit_are_refused(void)
     free_files(files, 2);
 }
 
+/* A part of another model of the same shape: what it says of the whole gives it away. */
+static void test_loader_a_part_of_another_model_is_refused(void)
+{
+    gguf g = gguf_new();
+    mem_file files[3];
+    qw_error err = {0};
+    bytes kept;
+
+    make_shards(files, 26);
+    kept = files[1].content;
+    shard_keys(&g, 1, 3, 25);
+    gguf_tiny_layers(&g, QW_Q8_0, 0, 1, NULL);
+    files[1].content = gguf_file(&g);
+    CHECK_EQ(load_shards(files, 3, "d/tiny-00001-of-00003.gguf", &err), QW_ERR_FORMAT);
+    CHECK_HAS(err.text, "00002-of-00003.gguf: its split.tensors.count is 25, the first part's 26");
+    free(files[1].content.v);
+
+    shard_keys(&g, 1, 3, 26);
+    gguf_text(&g, "general.name", "Tiny Coder");
+    gguf_tiny_layers(&g, QW_Q8_0, 0, 1, NULL);
+    files[1].content = gguf_file(&g);
+    CHECK_EQ(load_shards(files, 3, "d/tiny-00001-of-00003.gguf", &err), QW_ERR_FORMAT);
+    CHECK_HAS(err.text, "00002-of-00003.gguf: its key general.name says something else");
+    free(files[1].content.v);
+
+    shard_keys(&g, 1, 3, 26);
+    gguf_text(&g, "general.name", "Tiny"); /* as the first part says */
+    gguf_text(&g, "general.file", "2");    /* of which it says nothing */
+    gguf_tiny_layers(&g, QW_Q8_0, 0, 1, NULL);
+    files[1].content = gguf_file(&g);
+    CHECK_EQ(load_shards(files, 3, "d/tiny-00001-of-00003.gguf", &err), QW_OK);
+    free(kept.v);
+    free_files(files, 3);
+}
+
 static void test_loader_one_of_one_is_an_ordinary_file(void)
 {
     mem_file file = {"tiny-00001-of-00001.gguf", tiny_gguf(QW_F32, 1)};
@@ -326,6 +361,7 @@ int main(int argc, char **argv)
     test_loader_sniffs_a_file_of_any_name();
     test_loader_any_shard_brings_the_whole_set();
     test_loader_shards_that_do_not_fit_are_refused();
+    test_loader_a_part_of_another_model_is_refused();
     test_loader_one_of_one_is_an_ordinary_file();
     test_loader_headers_only_knows_the_same_figures();
     test_loader_misuse_is_an_error();

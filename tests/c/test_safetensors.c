@@ -64,6 +64,29 @@ static void test_safetensors_tensors_are_found(void)
     free(file.v);
 }
 
+/* Begin times end of the second tensor passes 2^64, which was taken for a shape. */
+static void test_safetensors_tensors_beyond_4_gib_are_found(void)
+{
+    static const char header[] = "{\"a\":{\"dtype\":\"F32\",\"shape\":[1100000000],\"data_offsets\":[0,4400000000]},"
+                                 "\"b\":{\"dtype\":\"F32\",\"shape\":[2,200000000],"
+                                 "\"data_offsets\":[4400000000,6000000000]}}";
+    bytes file = safetensors_file(header, 0);
+    qw_safetensors_source source = {{(const char *)file.v, file.n}, file.n + 6000000000u, 0, "m.safetensors"};
+    qw_tensors t = {0};
+    qw_error err = {0};
+    size_t b;
+
+    CHECK_EQ(qw_safetensors_parse(&source, &t, &err), QW_OK);
+    CHECK_STR(err.text, "");
+    CHECK_EQ(qw_tensors_check(&t, &err), QW_OK);
+    b = qw_tensors_find(&t, qw_text_of("b"));
+    CHECK(b < t.n);
+    if (b < t.n) CHECK_EQ(t.v[b].offset, file.n + 4400000000u);
+    if (b < t.n) CHECK_EQ(t.v[b].bytes, 1600000000);
+    qw_tensors_free(&t);
+    free(file.v);
+}
+
 static void test_safetensors_header_lengths_are_checked_before_memory(void)
 {
     static const uint64_t lengths[] = {0,
@@ -268,6 +291,7 @@ static void test_safetensors_every_changed_byte_is_survived(void)
 int main(void)
 {
     test_safetensors_tensors_are_found();
+    test_safetensors_tensors_beyond_4_gib_are_found();
     test_safetensors_header_lengths_are_checked_before_memory();
     test_safetensors_offsets_must_be_exact_whole_numbers();
     test_safetensors_data_must_be_covered_once();

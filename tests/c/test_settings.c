@@ -88,6 +88,34 @@ static void test_defaults(void)
     qw_settings_free(&s);
 }
 
+/* As many biases as a vocabulary has ids, half of them said again: comparing each with each took minutes. */
+static void test_a_long_sequence_bias_is_read_in_order(void)
+{
+    enum { N = 150000 };
+    char pair[32];
+    qw_buf json = {0};
+    qw_settings s;
+    int64_t wrong = 0;
+
+    CHECK_EQ(qw_buf_append(&json, "{\"sequence_bias\":[", 18, NULL), QW_OK);
+    for (int32_t i = 0; i < 2 * N; i++) {
+        int n = snprintf(pair, sizeof pair, "%s[[%d,%d],%d]", i ? "," : "", (int)(i % N % N_VOCAB),
+                         (int)(i % N / N_VOCAB), (int)i);
+        if (qw_buf_append(&json, pair, (size_t)n, NULL)) wrong++;
+    }
+    CHECK_EQ(qw_buf_append(&json, "]}", 3, NULL), QW_OK);
+    s = good(json.bytes, NULL);
+    CHECK_EQ(s.n_sequence_bias, N);
+    for (int32_t i = 0; i < s.n_sequence_bias; i++) {
+        const qw_bias *b = &s.sequence_bias[i];
+        wrong += b->ids.n != 2 || b->ids.v[0] != i % N_VOCAB || b->ids.v[1] != i / N_VOCAB;
+        wrong += (int32_t)b->bias != i + N;
+    }
+    CHECK_EQ(wrong, 0);
+    qw_settings_free(&s);
+    qw_buf_free(&json);
+}
+
 static void test_every_key(void)
 {
     qw_settings s =
@@ -414,6 +442,7 @@ static void test_memory(void)
 int main(void)
 {
     test_defaults();
+    test_a_long_sequence_bias_is_read_in_order();
     test_every_key();
     test_end_and_pad();
     test_file();

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "fixture.h"
 #include "mini_vocab.h"
+#include "tokenizer/bpe.h"
 #include "tokenizer/nfc.h"
 #include "tokenizer/unicode.h"
 
@@ -447,6 +448,66 @@ static void check_refused(const mini_vocab *m, qw_status wanted, const char *par
     qw_tokenizer_free(t);
 }
 
+/* The index of texts while a tokenizer is built: FNV-1a, folded. */
+static uint32_t hash_of_text(const char *text, size_t n)
+{
+    uint64_t hash = 0xCBF29CE484222325u;
+
+    for (size_t i = 0; i < n; i++) hash = (hash ^ (unsigned char)text[i]) * 0x100000001B3u;
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+enum { CRAFTED = 1200, CRAFTED_LETTERS = 5 };
+
+/* Texts that all want the same place of the index: a million of them took hours. */
+static void test_tokenizer_texts_made_to_collide_are_refused(void)
+{
+    static char texts[CRAFTED][CRAFTED_LETTERS];
+    static qw_text tokens[256 + CRAFTED];
+    mini_vocab m = mini;
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; i < 256; i++) tokens[i] = mini.tokens[i];
+    for (uint32_t i = 0; found < CRAFTED; i++) {
+        for (int k = 0; k < CRAFTED_LETTERS; k++) texts[found][k] = (char)('!' + (i >> 6 * k & 63));
+        if (hash_of_text(texts[found], CRAFTED_LETTERS) % 8192 != 4711) continue;
+        tokens[256 + found] = (qw_text){texts[found], CRAFTED_LETTERS};
+        found++;
+    }
+    m.vocab = (qw_vocab){tokens, NULL, 256 + CRAFTED, m.merges, MINI_MERGES};
+    check_refused(&m, QW_ERR_FORMAT, "made to collide", "steps");
+}
+
+/* The same for the table of merges, in which every pair of a text is looked up. */
+static void test_bpe_merges_made_to_collide_are_refused(void)
+{
+    qw_bpe bpe = {0};
+    uint32_t put = 0;
+    bool taken = true;
+
+    CHECK_EQ(qw_bpe_init(&bpe, CRAFTED, NULL), QW_OK);
+    for (uint32_t right = 0; taken && put < CRAFTED; right++) {
+        uint64_t key = ((uint64_t)1 << 32 | right) * 0x9E3779B97F4A7C15u;
+        if (((uint32_t)(key >> 32 ^ key >> 15) & (bpe.n_slots - 1)) != 99) continue;
+        taken = qw_bpe_put(&bpe, &(qw_merge){1, right, put, 2});
+        put += taken;
+    }
+    CHECK(!taken);
+    CHECK(put > 200 && put < 1000);
+    qw_bpe_free(&bpe);
+}
+
+static void test_tokenizer_added_tokens_have_a_sane_length(void)
+{
+    static char text[2000];
+    mini_vocab m = mini;
+
+    memset(text, 'x', sizeof text);
+    m.vocab = (qw_vocab){m.tokens, m.types, MINI_TOKENS, m.merges, MINI_MERGES};
+    m.tokens[MINI_USER] = (qw_text){text, sizeof text};
+    check_refused(&m, QW_ERR_FORMAT, "2000 bytes", "at most 1024");
+}
+
 static void test_tokenizer_bad_vocabularies_are_format_errors_that_name_the_entry(void)
 {
     mini_vocab m = mini;
@@ -524,6 +585,9 @@ int main(int argc, char **argv)
     test_tokenizer_skipped_tokens_do_not_break_a_character();
     test_tokenizer_encode_memory_failure_leaves_the_ids();
     test_tokenizer_vocab_memory_failure_is_a_memory_error();
+    test_tokenizer_texts_made_to_collide_are_refused();
+    test_bpe_merges_made_to_collide_are_refused();
+    test_tokenizer_added_tokens_have_a_sane_length();
     test_tokenizer_bad_vocabularies_are_format_errors_that_name_the_entry();
     test_tokenizer_bad_merges_are_format_errors_that_name_the_index();
     return check_done();
