@@ -1,8 +1,9 @@
 // Every message between a page (or Node's main thread) and its workers, and how an error crosses. A request has an id; its
 // answers carry the same id and end with 'done' or 'error'. The page sends one request at a time (queue.js), so a worker
 // never has two at work; 'cancel', 'verdict' and 'bytes' may come in between.
-import { QwenError, qwenError } from './errors.js';
+import { qwenError } from './errors.js';
 
+/** @typedef {import('./errors.js').QwenError} QwenError */
 /** @typedef {import('./types.js').Progress} Progress */
 /** @typedef {import('./types.js').Chunk} Chunk */
 

@@ -148,7 +148,7 @@ export class Conversation {
     const history = this.#messages;
     prompt.value = '';
     log.append(mine, answer.element);
-    this.#run(answer, true, (options) => engine.chat(messages, options)).then((said) => {
+    void this.#run(answer, true, (options) => engine.chat(messages, options)).then((said) => {
       if (said !== null) history.push(user, { role: 'assistant', content: said });
       else if (!prompt.value) prompt.value = text;
       if (!answer.element.isConnected) mine.remove();
@@ -163,7 +163,7 @@ export class Conversation {
     const engine = /** @type {Engine} */ (this.#engine);
     const target = entry ?? new Entry(this.#name, text);
     log.append(target.element);
-    this.#run(target, false, (options) => engine.generate(text, options)).then((more) => {
+    void this.#run(target, false, (options) => engine.generate(text, options)).then((more) => {
       if ((more === null && !entry) || this.#engine !== engine) return;
       target.offer('Go on from here', () => {
         if (!this.#running && this.#engine === engine) this.#continue(text + (more ?? ''), target);
@@ -212,7 +212,7 @@ export class Conversation {
         this.#announcer.say(error.message);
         if (run.tokens === 0 && this.#settings.blame(error)) return entry.withdraw();
         entry.fail(error.message);
-        this.#probe(error);
+        void this.#probe(error);
       })
       .finally(() => {
         this.#running = null;

@@ -63,4 +63,4 @@ byId('boot').hidden = true;
 byId('model').hidden = false;
 byId('talk').hidden = false;
 showAbilities().catch((error) => panel.showError(error.message));
-panel.start();
+void panel.start();

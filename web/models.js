@@ -66,11 +66,11 @@ export class ModelPanel {
     byId('use-bundled').addEventListener('click', () => this.loadBundled());
     byId('url-form').addEventListener('submit', (event) => {
       event.preventDefault();
-      this.#considerUrl();
+      void this.#considerUrl();
     });
     const files = byId('files', HTMLInputElement);
     files.addEventListener('change', () => {
-      if (files.files?.length) this.considerFiles([...files.files]);
+      if (files.files?.length) void this.considerFiles([...files.files]);
       files.value = '';
     });
     byId('loading-cancel').addEventListener('click', () => this.#work?.abort());

@@ -95,7 +95,7 @@ export async function streamAnswer(generation, onText, interrupt) {
   let stopped = false;
   const stop = () => {
     stopped = true;
-    chunks.return?.();
+    void chunks.return?.();
   };
   return interrupt.during(stop, async () => {
     for (;;) {

@@ -46,16 +46,51 @@ export function openPath(url) {
 }
 
 /**
+ * An open file of a folder's store.
+ * @param {number} file
+ * @returns {import('../host.js').StoreFile}
+ */
+const storeFile = (file) => ({
+  size: () => fs.fstatSync(file).size,
+  read: (view, offset) => fs.readSync(file, view, 0, view.length, offset),
+  write(bytes, offset) {
+    for (let done = 0; done < bytes.length;) {
+      done += fs.writeSync(file, bytes, done, bytes.length - done, offset + done);
+    }
+  },
+  truncate: (bytes) => fs.ftruncateSync(file, bytes),
+  close: () => fs.closeSync(file),
+});
+
+/**
+ * Makes a folder and those above it. Node's own `recursive` never comes back from a place where the system says that a folder
+ * in it cannot be (/proc).
+ * @param {string} folder
+ */
+function makeFolder(folder) {
+  if (fs.existsSync(folder)) return;
+  const above = path.dirname(folder);
+  if (above !== folder) makeFolder(above);
+  try {
+    fs.mkdirSync(folder);
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw error; // another process may have made it
+  }
+}
+
+/**
  * @param {string} [folder]
  * @returns {Promise<import('../host.js').Store | null>}
  */
-export async function folderStore(folder = defaultCacheFolder()) {
+export async function folderStore(folder) {
+  let place = '';
   try {
-    fs.mkdirSync(folder, { recursive: true });
+    place = path.resolve(folder ?? defaultCacheFolder());
+    makeFolder(place);
   } catch {
     return null;
   }
-  const at = (/** @type {string} */ name) => path.join(folder, name);
+  const at = (/** @type {string} */ name) => path.join(place, name);
   return {
     async text(name) {
       try {
@@ -74,30 +109,18 @@ export async function folderStore(folder = defaultCacheFolder()) {
       fs.renameSync(partial, at(name));
     },
     async open(name, write) {
-      let file;
       try {
-        file = fs.openSync(at(name), write ? fs.constants.O_RDWR | fs.constants.O_CREAT : 'r');
+        return storeFile(fs.openSync(at(name), write ? fs.constants.O_RDWR | fs.constants.O_CREAT : 'r'));
       } catch (error) {
         if (!write && isNotFound(error)) return null;
         throw error;
       }
-      return {
-        size: () => fs.fstatSync(file).size,
-        read: (view, offset) => fs.readSync(file, view, 0, view.length, offset),
-        write(bytes, offset) {
-          for (let done = 0; done < bytes.length;) {
-            done += fs.writeSync(file, bytes, done, bytes.length - done, offset + done);
-          }
-        },
-        truncate: (bytes) => fs.ftruncateSync(file, bytes),
-        close: () => fs.closeSync(file),
-      };
     },
     async remove(name) {
       fs.rmSync(at(name), { force: true });
     },
     async names() {
-      return fs.readdirSync(folder);
+      return fs.readdirSync(place);
     },
   };
 }

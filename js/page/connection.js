@@ -198,7 +198,7 @@ export class Connection {
         this.#pending.get(message.id)?.onChunks?.(message.chunks, message.ask);
         break;
       case 'read':
-        this.#read(message);
+        void this.#read(message);
         break;
       case 'thread':
         (this.#threads[message.thread] ??= this.#startThread(message.thread)).post(message.message);

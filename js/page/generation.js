@@ -1,8 +1,10 @@
 // A run of generate() or chat() as the caller holds it: an iterator of chunks with a result, and the settings on their way to
 // C. Chunks wait here until someone iterates.
-import { messageOf, QwenError, qwenError } from '../errors.js';
+import { messageOf, qwenError } from '../errors.js';
 import { nearName } from '../names.js';
 import { SETTINGS } from '../settings.js';
+
+/** @typedef {import('../errors.js').QwenError} QwenError */
 
 /** @typedef {import('../types.js').Chunk} Chunk */
 /** @typedef {import('../types.js').Result} Result */

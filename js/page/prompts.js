@@ -1,8 +1,10 @@
 // What callers give as a prompt (text, ids, messages) as what the worker takes; conversations go through their template here.
 import { CHATML, plainMessages, protectMarkers, takeMarks, withoutOldest, withParsedArguments } from './chat.js';
-import { QwenError, qwenError } from '../errors.js';
+import { qwenError } from '../errors.js';
 import { wellFormed } from './generation.js';
 import { TemplateRunner } from './template-runner.js';
+
+/** @typedef {import('../errors.js').QwenError} QwenError */
 
 /**
  * @typedef {import('../types.js').Message} Message

@@ -1,9 +1,11 @@
 // Renders templates in a worker of its own, which is ended when one takes too long or is not wanted any more. Renderings take
 // turns: what ends the worker under one of them is no matter of the others.
 import { Connection } from './connection.js';
-import { abortedError, cancellable, QwenError, qwenError, throwIfAborted } from '../errors.js';
+import { abortedError, cancellable, qwenError, throwIfAborted } from '../errors.js';
 import { TEMPLATE_WORKER } from '../protocol.js';
 import { Queue } from './queue.js';
+
+/** @typedef {import('../errors.js').QwenError} QwenError */
 
 const RENDER_MS = 2000;
 

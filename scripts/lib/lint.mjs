@@ -23,9 +23,18 @@ async function formatOfC() {
   return captureAside('clang-format', ['--dry-run', '--Werror', ...cFiles()]);
 }
 
-const formatOfJs = () => captureAside(at('node_modules/.bin/prettier'), ['--check', '--log-level', 'warn', '.']);
+const formatOfJs = () => {
+  const cache = ['--cache', '--cache-strategy', 'content', '--cache-location', at('build/tmp/prettier-cache')];
+  return captureAside(at('node_modules/.bin/prettier'), ['--check', '--log-level', 'warn', ...cache, '.']);
+};
 
-const types = (config) => captureAside(at('node_modules/.bin/tsc'), ['-p', config]);
+/** What one run found out serves the next. */
+function types(config) {
+  const known = at('build/tmp', `${config.replaceAll('/', '-')}.tsbuildinfo`);
+  return captureAside(at('node_modules/.bin/tsc'), ['-p', config, '--incremental', '--tsBuildInfoFile', known]);
+}
+
+const linter = () => captureAside(at('node_modules/.bin/eslint'), ['.']);
 
 /** The package's types can stand where tests/types/api.d.ts is expected. */
 const contract = () =>
@@ -150,14 +159,25 @@ function lockfilesNameNoHost() {
   );
 }
 
+/** @typedef {{ name: string, run: () => Outcome | Promise<Outcome> }} Check */
+
+/**
+ * Of JavaScript alone.
+ * @type {Check[]}
+ */
+export const JS_CHECKS = [
+  { name: 'format of JavaScript', run: formatOfJs },
+  { name: 'lint of JavaScript', run: linter },
+  { name: 'types of JavaScript', run: () => types('tsconfig.json') },
+];
+
 /**
  * What to check, in order.
- * @type {{ name: string, run: () => Outcome | Promise<Outcome> }[]}
+ * @type {Check[]}
  */
 export const CHECKS = [
   { name: 'format of C', run: formatOfC },
-  { name: 'format of JavaScript', run: formatOfJs },
-  { name: 'types of JavaScript', run: () => types('tsconfig.json') },
+  ...JS_CHECKS,
   { name: 'types of scripts', run: () => types('scripts/tsconfig.json') },
   { name: 'types against the contract', run: contract },
   { name: 'rooms', run: structure },

@@ -46,16 +46,15 @@ async function runPrograms(programs) {
 
 const testNames = () => filesIn('tests/c', /^test_.*\.c$/).map((file) => path.basename(file, '.c'));
 
-/** Format, warnings, types and lists. */
-export async function checks() {
-  const counts = [];
-  for (const { name, run } of CHECKS) {
+/** Format, warnings, types and lists; so many at once. */
+export async function checks(list = CHECKS, together = 1) {
+  const jobs = list.map(({ name, run }) => async () => {
     const { ok, text, skipped } = await run();
     if (skipped) say(`  skipped ${name}: ${skipped}`);
     else if (!ok) report(name, text, 200);
-    counts.push({ passed: ok ? 1 : 0, failed: ok || skipped ? 0 : 1, skipped: skipped ? 1 : 0 });
-  }
-  return sum(counts);
+    return { passed: ok ? 1 : 0, failed: ok || skipped ? 0 : 1, skipped: skipped ? 1 : 0 };
+  });
+  return sum(await inParallel(together, jobs));
 }
 
 const ASAN = { ASAN_OPTIONS: 'detect_leaks=1:allocator_may_return_null=1', UBSAN_OPTIONS: 'print_stacktrace=1' };

@@ -1,5 +1,6 @@
 // What people bring from elsewhere: ids and names of other libraries, objects that are not what they seem.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { after, before, test } from 'node:test';
 import { Engine, TINY, withCode } from './support/package.js';
 
@@ -38,4 +39,17 @@ test("load options under other programs' names are told the near one", async () 
     Engine.load(TINY, { zzz: 1 }),
     withCode('usage', /zzz is no load option: there are contextLength/),
   );
+});
+
+test('a cache folder that cannot be made is no end of the load, and no endless one', async () => {
+  const script = `
+    import { Engine, modelCache, capabilities } from ${JSON.stringify(new URL('../../dist/node.js', import.meta.url).href)};
+    await (await Engine.load(${JSON.stringify(TINY)}, { threads: 1 })).close();
+    console.log((await modelCache.list()).length, (await capabilities()).notes.some((note) => /cannot keep models/.test(note)));`;
+  for (const place of ['/proc', '/dev/null', '/proc/self/nowhere']) {
+    const env = { ...process.env, HOME: place, XDG_CACHE_HOME: '' };
+    const options = /** @type {const} */ ({ env, encoding: 'utf8', timeout: 20_000 });
+    const { stdout, stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', script], options);
+    assert.deepEqual([stdout, status], ['0 true\n', 0], `${place}: ${stderr}`);
+  }
 });
