@@ -90,7 +90,8 @@ int main(int argc, char **argv)
 {
     qw_error err;
 
-    if (qw_pool_new(&made.pool, argc > 1 ? atoi(argv[1]) : 1, &err) || qw_activations_init(&made.acts, TOKENS, COLS, &err)) {
+    if (qw_pool_new(&made.pool, argc > 1 ? atoi(argv[1]) : 1, &err) ||
+        qw_activations_init(&made.acts, TOKENS, COLS, &err)) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
