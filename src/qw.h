@@ -4,7 +4,8 @@
  * An engine is one loaded model with its KV cache and thread pool. Loading is a dialogue: the engine says what it wants
  * (want.h), the caller brings it. Running is a job that is begun and then stepped: each step is bounded (a chunk of the
  * prompt, or one token for every row), so the caller can look at cancellation, post text and go on. Calls are not
- * re-entrant; a job ends when a step says so, fails, or qw_job_end is called, and the engine is usable after each of them.
+ * re-entrant. A job runs until a step says that it is done, all its rows were ended, or qw_job_end is called; until the next
+ * begins it still tells its last events and its result. A job that fails is gone. The engine is usable after each of them.
  */
 #ifndef QW_H
 #define QW_H
@@ -57,7 +58,7 @@ typedef struct qw_prompts {
 
 /* settings: a JSON object of api.d.ts' GenerationSettings and RunOptions; stops: for each stop string a little-endian u32 length
  * and its bytes. Rows are prompt-major, then num_return_sequences. padding_width: width to which a
- * batch of prompts was left-padded (lengths count it, as in Transformers), or 0: the longest prompt.
+ * batch of prompts was left-padded (lengths count it, as in Transformers), or 0: the longest prompt; at most the context.
  * Errors: usage (empty prompt, id out of range, more rows than maxRows, settings), context (a prompt, or all rows
  * together, do not fit the KV cache; names both numbers). */
 qw_status qw_generate_begin(qw_engine *e, const qw_prompts *prompts, qw_text settings, qw_text stops,
@@ -66,7 +67,7 @@ qw_status qw_generate_begin(qw_engine *e, const qw_prompts *prompts, qw_text set
 /* Reads a prompt into the KV cache; the next job that starts with it skips that part. */
 qw_status qw_prefill_begin(qw_engine *e, const int32_t *ids, int32_t n, qw_error *err);
 
-/* The bare model. keep[i] (one byte a token, concatenated like the ids): logits are wanted at that token. hidden: hidden states too. */
+/* The bare model. Beginning a job is a usage error while another runs; one that is refused changes nothing. keep[i] (one byte a token, concatenated like the ids): logits are wanted at that token. hidden: hidden states too. */
 qw_status qw_forward_begin(qw_engine *e, const qw_prompts *prompts, const uint8_t *keep, bool hidden, qw_error *err);
 
 typedef enum qw_step_result {
@@ -76,15 +77,16 @@ typedef enum qw_step_result {
 } qw_step_result;
 
 /* One bounded step: a token for every row, or of prompts as much work as max_tokens (>= 1) tokens are (a pass over many
- * tokens is taken some layers at a time). On an error the job has ended, the KV cache keeps what is sound. */
+ * tokens is taken some layers at a time). DONE, and nothing happens, where no job is running. On an error the job is gone, the KV cache keeps what is sound. */
 qw_status qw_step(qw_engine *e, int32_t max_tokens, qw_step_result *result, qw_error *err);
 
 /* What the last step (or qw_job_end_row) brought, as JSON: {"phase": "prefill"|"decode", "loaded": n, "total": n (prompt tokens), "chunks":
  * [Chunk ...], "finished": [{"index", "finish_reason"} ...]}. Borrowed until the next call on e. */
 qw_status qw_job_events(qw_engine *e, qw_text *json, qw_error *err);
 
-/* After a step of qw_forward_begin: logits [n][n_vocab] of n kept tokens (n may be 0) of the row, in order, and hidden states
- * [n_layer + 2][n_hidden][dim] of the step's tokens from position `pos` on (NULL where not asked for). Borrowed until the next step. */
+/* After a step of qw_forward_begin: logits [n][n_vocab] of n kept tokens of the row, in order, and where the step brought a pass
+ * to its end hidden states [n_layer + 2][n_hidden][dim] (NULL where not asked for) of its n_hidden tokens from position `pos` on.
+ * A long pass takes several steps, and its logits several more: n and n_hidden may be 0. Borrowed until the next step. */
 typedef struct qw_forward_out {
     const float *logits, *hidden;
     int32_t row, n, pos, n_hidden;
@@ -101,10 +103,10 @@ typedef struct qw_scores {
 bool qw_job_scores(qw_engine *e, int32_t i, qw_scores *out);
 
 /* Ends row `index` (-1: all rows) with a finish reason of "time", "stopping" or "aborted"; its text is flushed into the events.
- * Errors: usage. */
+ * Errors: usage (another reason, no such row, a job that is no generation). */
 qw_status qw_job_end_row(qw_engine *e, int32_t index, const char *finish_reason, qw_error *err);
 
-/* JSON of api.d.ts' Result without timings, of the job that has just ended or was ended. Borrowed. */
+/* JSON of api.d.ts' Result without timings and with pad_token_id in place of padded_ids, of the generation that has just ended or was ended. Borrowed. */
 qw_status qw_job_result(qw_engine *e, qw_text *json, qw_error *err);
 
 /* Drops what is left of a job; the conversation's ids and KV stay for reuse. A no-op without a job. */

@@ -102,7 +102,9 @@ export class Jobs {
         await turn();
       }
       const ended = performance.now();
-      return { ...wasm.result(), timings: { queue: 0, prefill: read - started, decode: ended - read } };
+      const { pad_token_id: pad, ...result } = wasm.result();
+      const padded_ids = paddedRows(rows, result.sequences, pad);
+      return { ...result, padded_ids, timings: { queue: 0, prefill: read - started, decode: ended - read } };
     } finally {
       wasm.end();
     }
@@ -168,8 +170,9 @@ export class Jobs {
       for (;;) {
         if (port.cancelled() !== 'none') throw abortedError();
         const { status, ms } = this.#step('forward');
-        this.#adapt('forward', ms, status === 'done');
-        out.add(this.#wasm.forwardOutput());
+        const output = this.#wasm.forwardOutput();
+        if (output.n === 0 || output.nHidden > 0) this.#adapt('forward', ms, status === 'done'); // else logits alone
+        out.add(output);
         if (status === 'done') return { logits: out.logits, hidden: out.hidden };
         await turn();
       }
@@ -263,6 +266,23 @@ class ForwardResult {
     const first = row * width + width - lengths[row] + pos;
     this.hidden.forEach((layer, l) => layer.set(states.subarray(l * block, (l + 1) * block), first * shape.hiddenSize));
   }
+}
+
+/**
+ * Sequences with their prompts as Transformers gives them: prompts padded on the left to the longest, new tokens on the right.
+ * @param {Int32Array[]} prompts
+ * @param {{ token_ids: number[] }[]} sequences prompt-major
+ * @param {number} pad
+ */
+function paddedRows(prompts, sequences, pad) {
+  const copies = sequences.length / prompts.length;
+  const width = Math.max(...prompts.map((prompt) => prompt.length));
+  const longest = Math.max(...sequences.map(({ token_ids }) => token_ids.length));
+  return sequences.map(({ token_ids }, i) => {
+    const prompt = prompts[Math.floor(i / copies)];
+    const before = new Array(width - prompt.length).fill(pad);
+    return [...before, ...prompt, ...token_ids, ...new Array(longest - token_ids.length).fill(pad)];
+  });
 }
 
 /** @param {Int32Array[]} parts */

@@ -53,6 +53,18 @@ static void *grown(void *block, size_t n, size_t more, size_t *cap, size_t size)
     return larger;
 }
 
+qw_status qw_buf_reserve(qw_buf *b, size_t n, qw_error *err)
+{
+    char *larger;
+
+    if (n <= b->cap) return QW_OK;
+    larger = qw_realloc(b->bytes, n, 1);
+    if (!larger) return qw_fail_memory(err, "text", (double)n);
+    b->bytes = larger;
+    b->cap = n;
+    return QW_OK;
+}
+
 qw_status qw_buf_append(qw_buf *b, const void *bytes, size_t n, qw_error *err)
 {
     if (n > b->cap - b->n) {
@@ -74,9 +86,14 @@ qw_status qw_buf_printf(qw_buf *b, qw_error *err, const char *format, ...)
     va_start(args, format);
     n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (n < 0 || (size_t)n >= sizeof text)
-        return qw_fail(err, QW_ERR_INTERNAL, "formatted text is too long (%d bytes)", n);
-    return qw_buf_append(b, text, (size_t)n, err);
+    if (n < 0) return qw_fail(err, QW_ERR_INTERNAL, "text cannot be formatted as %.40s", format);
+    if ((size_t)n < sizeof text) return qw_buf_append(b, text, (size_t)n, err);
+    QW_TRY(qw_buf_reserve(b, b->n + (size_t)n + 1, err));
+    va_start(args, format);
+    vsnprintf(b->bytes + b->n, (size_t)n + 1, format, args);
+    va_end(args);
+    b->n += (size_t)n;
+    return QW_OK;
 }
 
 void qw_buf_free(qw_buf *b)

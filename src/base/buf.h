@@ -37,6 +37,8 @@ typedef struct qw_ids {
     size_t n, cap;
 } qw_ids;
 
+/* Room for n bytes in all: appending up to them asks for no memory. */
+qw_status qw_buf_reserve(qw_buf *b, size_t n, qw_error *err);
 qw_status qw_buf_append(qw_buf *b, const void *bytes, size_t n, qw_error *err);
 qw_status qw_buf_printf(qw_buf *b, qw_error *err, const char *format, ...) QW_PRINTF(3, 4);
 void qw_buf_free(qw_buf *b);

@@ -9,6 +9,7 @@
 
 #include "cJSON.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,24 @@ static void *hook_alloc(size_t bytes)
     return qw_calloc(bytes, 1);
 }
 
+/* cJSON keeps its hooks in one place for all threads: the first to parse sets them, the others wait. */
+static void use_our_memory(void)
+{
+    static atomic_int state; /* 0: not set, 1: being set, 2: set */
+    cJSON_Hooks hooks = {hook_alloc, qw_free};
+    int unset = 0;
+
+    if (atomic_load(&state) == 2) return;
+    if (atomic_compare_exchange_strong(&state, &unset, 1)) {
+        cJSON_InitHooks(&hooks);
+        atomic_store(&state, 2);
+    }
+    while (atomic_load(&state) != 2) {
+    }
+}
+
 qw_status qw_json_parse(qw_json **out, qw_text text, const char *what, qw_error *err)
 {
-    cJSON_Hooks hooks = {hook_alloc, qw_free};
     qw_scan_token token;
     qw_scan scan;
     const char *begin;
@@ -32,7 +48,7 @@ qw_status qw_json_parse(qw_json **out, qw_text text, const char *what, qw_error 
     begin = scan.at; /* after a byte order mark */
     do QW_TRY(qw_scan_next(&scan, &token, err));
     while (token.kind != QW_SCAN_END);
-    cJSON_InitHooks(&hooks);
+    use_our_memory();
     *out = cJSON_ParseWithLength(begin, (size_t)(scan.end - begin));
     return *out ? QW_OK : qw_fail_memory(err, what, 4 * (double)text.n);
 }

@@ -1,82 +1,42 @@
 /* SPDX-License-Identifier: MIT
- * One timeline: the KV cache with the ids that it holds, scratch for passes, and at most one job (generation, prefill, or
- * the bare model) that is begun and then stepped. The cache keeps the ids of the last job's rows, so that the next prompt
- * computes only what lies beyond the longest common prefix; a kept key or value is the same bits that computing it again
- * would give. */
+ * A session: the timelines, scratch for passes, and at most one job, which is begun and then stepped. The timelines keep the
+ * ids of the last job's rows, so that the next prompt computes only what lies beyond the longest common prefix. */
 #ifndef QW_SESSION_H
 #define QW_SESSION_H
 
-#include "model/forward.h"
+#include "generation/job.h"
 #include "generation/logits.h"
-#include "generation/sampler.h"
-#include "generation/stop.h"
+#include "generation/timeline.h"
+#include "model/forward.h"
 
 typedef struct qw_session_options {
     qw_kv_type kv_type;
     int32_t n_ctx, max_rows;
 } qw_session_options;
 
-typedef enum qw_job_kind { QW_JOB_NONE, QW_JOB_GENERATE, QW_JOB_PREFILL, QW_JOB_FORWARD } qw_job_kind;
+/* Scores of what may follow a row's id at `offset` of its timeline. A row may have several of a pass. */
+typedef struct qw_score {
+    int32_t row, offset;
+} qw_score;
 
-typedef enum qw_finish {
-    QW_FINISH_NONE,
-    QW_FINISH_EOS,
-    QW_FINISH_STOP_STRING,
-    QW_FINISH_LENGTH,
-    QW_FINISH_TIME,
-    QW_FINISH_STOPPING,
-    QW_FINISH_ABORTED,
-} qw_finish;
-
-/* A row of a job. */
-typedef struct qw_row {
-    int32_t kv; /* its row of the cache */
-    int32_t
-        leader; /* the row whose prompt is the same and is computed for this one too; itself where none is before it */
-    qw_ids ids; /* prompt, then new tokens; the first kv.row[kv].n of them are in the cache */
-    int32_t n_prompt, n_pad, n_cached;
-    int32_t keep_at; /* FORWARD: index of its first token in job.keep */
-    float *scores;   /* logits that wait for a choice, or NULL */
-    qw_rng rng;
-    qw_row_text text;
-    qw_buf shown; /* all text released so far */
-    qw_finish finish;
-} qw_row;
-
-/* A pass that has been begun: its tokens stand in the session's arrays, their positions are reserved. */
+/* The pass under way: tokens whose positions are reserved, taken through the layers slice by slice. n = 0: there is none. */
 typedef struct qw_begun {
-    int32_t n, n_wanted;         /* tokens; logits wanted */
-    int32_t layer;               /* the next one */
-    qw_row *scored[QW_PASS_MAX]; /* rows of the wanted logits */
+    int32_t n, n_wanted, layer; /* tokens; logits wanted of them; the next layer */
+    int32_t *ids, *row, *pos;   /* [max_tokens] */
+    int32_t *wanted;            /* [max_tokens] tokens whose logits are wanted, ascending */
+    int32_t n_told;             /* FORWARD: of the wanted, those whose logits have been handed out */
+    qw_score *scores; /* [max_logits] GENERATE: i-th scores are those of the i-th logits; they stay until chosen from */
+    int32_t n_scores;
 } qw_begun;
-
-typedef struct qw_job {
-    qw_job_kind kind;
-    qw_begun pass; /* n = 0: none */
-    qw_settings settings;
-    qw_stops *stops;
-    qw_row *rows; /* [max_rows of the session] */
-    int32_t n_rows, width;
-    bool edited;  /* the waiting scores are back from the caller's processor */
-    bool prefill; /* the last step read prompts */
-    uint8_t *keep;
-    bool hidden;
-    float *hidden_states;
-    int32_t hidden_tokens;                       /* tokens of a pass that hidden_states has room for */
-    int32_t out_row, out_pos, out_n, out_tokens; /* of the last FORWARD step */
-    qw_buf chunks, finished;                     /* JSON items of the last step */
-} qw_job;
 
 typedef struct qw_session {
     const qw_model *model;
     qw_pool *pool;
     qw_session_options options;
-    qw_kv kv;
+    qw_timelines timelines;
     qw_scratch scratch;
     qw_logits_scratch logits;
-    float *raw;                                  /* [max_rows][n_vocab] logits before processing, for logprobs */
-    qw_ids *held;                                /* [max_rows] ids of the cache's rows while no job holds them */
-    int32_t *ids, *pass_row, *pass_pos, *wanted; /* [max_tokens] a pass */
+    qw_begun pass;
     qw_job job;
 } qw_session;
 
@@ -90,19 +50,31 @@ qw_status qw_session_init(qw_session *s, const qw_model *model, qw_pool *pool, c
                           qw_error *err);
 void qw_session_free(qw_session *s);
 
-/* Begins a job with prompts as rows, `copies` rows each; the caller fills kind and what belongs to it afterwards. reuse[p] limits how
- * much of prompt p may come from the cache (NULL: all but its last token). Errors as in qw.h. */
-typedef struct qw_start {
-    const int32_t *ids, *lengths, *reuse;
-    int32_t n_prompts, copies;
-} qw_start;
-qw_status qw_session_start(qw_session *s, qw_job_kind kind, const qw_start *start, qw_error *err);
+/* Begins a job, in place of one that has ended. After an error nothing has changed. Errors: those of qw_job_make; usage where
+ * a job is running. */
+qw_status qw_session_begin(qw_session *s, const qw_start *start, qw_error *err);
 
-/* Ends the job, keeps ids and cache. */
+/* Ends the job and drops what is left of it; timelines keep what the cache holds. A no-op without a job. */
 void qw_session_end(qw_session *s);
+
+/* That, and empties the timelines. */
 void qw_session_forget(qw_session *s);
 
-/* Drops the cache of rows that have ended, for those that go on; true where something was dropped. */
-bool qw_session_release_finished(qw_session *s);
+/* Ids of a row, and how many of them the cache holds. */
+static inline const qw_timeline *qw_row_ids(const qw_session *s, const qw_row *row)
+{
+    return &s->timelines.v[row->timeline];
+}
+
+static inline int32_t qw_row_cached(const qw_session *s, const qw_row *row)
+{
+    return qw_timeline_cached(&s->timelines, row->timeline);
+}
+
+/* Logits of a slot, [n_vocab]. */
+static inline float *qw_session_logits(const qw_session *s, int32_t slot)
+{
+    return s->scratch.logits + (size_t)slot * (size_t)s->model->config.n_vocab;
+}
 
 #endif

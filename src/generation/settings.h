@@ -41,6 +41,7 @@ typedef struct qw_settings {
     int32_t decay_start;
     double decay_factor;
     int32_t num_return_sequences;
+    bool sequences_of_file, max_length_of_file; /* the model's file alone asks for it: what does not fit is a note */
     uint32_t seed;
     bool has_seed;
     qw_buf rng_state;      /* empty: none */

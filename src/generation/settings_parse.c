@@ -139,6 +139,12 @@ static qw_status settle_sampling(qw_settings *s, key_set call, qw_error *err)
     bool greedy_wish;
 
     if (s->chat && has(call, QW_KEY_TEMPERATURE) && !has(call, QW_KEY_DO_SAMPLE)) s->do_sample = s->temperature > 0;
+    s->sequences_of_file = !has(call, QW_KEY_NUM_RETURN_SEQUENCES);
+    if (s->num_return_sequences > 1 && !s->do_sample && s->sequences_of_file) {
+        QW_TRY(qw_buf_printf(&s->notes, err, "%s: num_return_sequences %d is ignored without do_sample\n", FILE_NAME,
+                             (int)s->num_return_sequences));
+        s->num_return_sequences = 1;
+    }
     if (s->num_return_sequences > 1 && !s->do_sample)
         return qw_fail(
             err, QW_ERR_USAGE,
@@ -159,6 +165,7 @@ static qw_status settle_sampling(qw_settings *s, key_set call, qw_error *err)
 
 static qw_status settle_lengths(qw_settings *s, key_set call, qw_error *err)
 {
+    s->max_length_of_file = !has(call, QW_KEY_MAX_LENGTH);
     bool both_new = s->max_new_tokens >= 0 && s->min_new_tokens > s->max_new_tokens;
 
     if (both_new && has(call, QW_KEY_MIN_NEW_TOKENS) && has(call, QW_KEY_MAX_NEW_TOKENS))
@@ -176,6 +183,45 @@ static qw_status settle_lengths(qw_settings *s, key_set call, qw_error *err)
     return QW_OK;
 }
 
+static bool contains(const qw_id_list *list, int32_t id)
+{
+    for (int32_t i = 0; i < list->n; i++)
+        if (list->v[i] == id) return true;
+    return false;
+}
+
+/* The ids of `barred` that are none of `forced`. */
+static void take_out(qw_id_list *barred, const qw_id_list *forced)
+{
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < barred->n; i++)
+        if (!contains(forced, barred->v[i])) barred->v[n++] = barred->v[i];
+    barred->n = n;
+}
+
+/* A forced id that is suppressed too leaves nothing to choose. What the call says of the two stands; of two that the file
+ * names, suppress_tokens does. */
+static qw_status settle_forced(qw_settings *s, key_set call, qw_error *err)
+{
+    bool forced = has(call, QW_KEY_FORCED_EOS_TOKEN_ID), barred = has(call, QW_KEY_SUPPRESS_TOKENS);
+
+    if (s->forced_eos.n == 0) return QW_OK;
+    for (int32_t i = 0; i < s->forced_eos.n; i++)
+        if (!contains(&s->suppress, s->forced_eos.v[i])) return QW_OK;
+    if (forced && barred)
+        return qw_fail(
+            err, QW_ERR_USAGE,
+            "settings: every id of forced_eos_token_id (%d ...) is in suppress_tokens too: take one out of either",
+            (int)s->forced_eos.v[0]);
+    QW_TRY(qw_buf_printf(&s->notes, err,
+                         "%s: %s is ignored where forced_eos_token_id and suppress_tokens are the same\n", FILE_NAME,
+                         qw_setting_name(forced ? QW_KEY_SUPPRESS_TOKENS : QW_KEY_FORCED_EOS_TOKEN_ID)));
+    if (forced) take_out(&s->suppress, &s->forced_eos);
+    else s->forced_eos.n = 0;
+    return QW_OK;
+}
+
 static qw_status settle_ids(qw_settings *s, const qw_model *m, key_set call, qw_error *err)
 {
     if (!has(call, QW_KEY_EOS_TOKEN_ID)) {
@@ -187,17 +233,7 @@ static qw_status settle_ids(qw_settings *s, const qw_model *m, key_set call, qw_
     if (s->pad < 0) s->pad = s->eos.n > 0 ? s->eos.v[0] : 0;
     if (s->chat && m->tokenizer && qw_tokenizer_n_ids(m->tokenizer) < s->n_ids)
         s->n_ids = qw_tokenizer_n_ids(m->tokenizer);
-    for (int32_t i = 0; i < s->forced_eos.n; i++) {
-        int32_t j = 0;
-
-        while (j < s->suppress.n && s->suppress.v[j] != s->forced_eos.v[i]) j++;
-        if (j == s->suppress.n) return QW_OK;
-    }
-    if (s->forced_eos.n == 0) return QW_OK;
-    return qw_fail(
-        err, QW_ERR_USAGE,
-        "settings: every id of forced_eos_token_id (%d ...) is in suppress_tokens too: take one out of either",
-        (int)s->forced_eos.v[0]);
+    return settle_forced(s, call, err);
 }
 
 static qw_status settle_run(qw_settings *s, const qw_model *m, key_set call, qw_error *err)

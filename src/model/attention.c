@@ -38,8 +38,8 @@ typedef struct span {
 
 typedef struct plan {
     const qw_attention_call *call;
-    int32_t group, parts; /* query heads per KV head, parts into which they are split */
-    int32_t n_tiles, start[QW_PASS_MAX + 1];
+    int32_t group, parts;    /* query heads per KV head, parts into which they are split */
+    int32_t n_tiles, *start; /* [n_tiles + 1] first tokens */
 } plan;
 
 static int32_t group_of(const qw_config *c)
@@ -273,7 +273,7 @@ static int32_t cut_tiles(plan *p, const qw_positions *t, int32_t most)
 
 void qw_attention(qw_pool *pool, const qw_attention_call *call)
 {
-    plan p = {.call = call, .group = group_of(call->config), .parts = 1};
+    plan p = {.call = call, .start = call->tiles, .group = group_of(call->config), .parts = 1};
     int32_t most = TILE_QUERIES / p.group, items, threads = qw_pool_threads(pool);
 
     if (most > TILE_TOKENS) most = TILE_TOKENS;

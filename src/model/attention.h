@@ -8,9 +8,6 @@
 #include "base/pool.h"
 #include "model/kv.h"
 
-/* The most tokens that go through the layers together. */
-enum { QW_PASS_MAX = 128 };
-
 /* Tokens of a pass: token i is position pos[i] of KV row row[i]; tokens of one row stand together in ascending order. */
 typedef struct qw_positions {
     const int32_t *row, *pos;
@@ -21,13 +18,14 @@ typedef struct qw_positions {
 size_t qw_attention_scratch(const qw_config *c);
 
 /* out, q [n][n_head][head_dim]. window: keys that a query sees, its own included; 0: all. scratch: one region of
- * qw_attention_scratch floats for each thread of the pool, side by side. */
+ * qw_attention_scratch floats for each thread of the pool, side by side. tiles: [tokens.n + 1] scratch too. */
 typedef struct qw_attention_call {
     const qw_config *config;
     const qw_kv *kv;
     qw_positions tokens;
     const float *q;
     float *out, *scratch;
+    int32_t *tiles;
     int32_t layer, window;
 } qw_attention_call;
 void qw_attention(qw_pool *pool, const qw_attention_call *call);

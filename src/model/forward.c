@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/arithmetic.h"
+#include "base/assert.h"
 #include "kernels/ops.h"
 
 #include <string.h>
@@ -68,7 +69,7 @@ double qw_scratch_bytes(const qw_config *c, int32_t max_tokens, int32_t max_logi
 {
     qw_scratch s = {.max_tokens = max_tokens, .max_logits = max_logits};
     array list[N_ARRAYS];
-    double bytes = (double)qw_activations_bytes(max_tokens, widest(c)) + 8.0 * max_logits + 256;
+    double bytes = (double)qw_activations_bytes(max_tokens, widest(c)) + 12.0 * max_tokens + 260;
 
     list_arrays(list, &s, c, threads);
     for (int i = 0; i < N_ARRAYS; i++) bytes += 4.0 * (double)list[i].rows * (double)list[i].cols + 128;
@@ -87,9 +88,10 @@ qw_status qw_scratch_init(qw_scratch *s, const qw_config *c, int32_t max_tokens,
         if (!*list[i].at)
             return qw_fail_memory(err, "the scratch of a pass", qw_scratch_bytes(c, max_tokens, max_logits, threads));
     }
-    s->row = qw_calloc((size_t)max_logits, sizeof *s->row);
-    s->pos = qw_calloc((size_t)max_logits, sizeof *s->pos);
-    if (!s->row || !s->pos) return qw_fail_memory(err, "the scratch of a pass", 8.0 * max_logits);
+    s->row = qw_calloc((size_t)max_tokens, sizeof *s->row);
+    s->pos = qw_calloc((size_t)max_tokens, sizeof *s->pos);
+    s->tiles = qw_calloc((size_t)max_tokens + 1, sizeof *s->tiles);
+    if (!s->row || !s->pos || !s->tiles) return qw_fail_memory(err, "the scratch of a pass", 12.0 * max_tokens);
     qw_config_inv_freq(c, s->inv_freq, &s->rope_scale);
     return qw_activations_init(&s->acts, max_tokens, widest(c), err);
 }
@@ -103,6 +105,7 @@ void qw_scratch_free(qw_scratch *s)
     for (int i = 0; i < N_ARRAYS; i++) qw_free(*list[i].at);
     qw_free(s->row);
     qw_free(s->pos);
+    qw_free(s->tiles);
     qw_activations_free(&s->acts);
     *s = (qw_scratch){0};
 }
@@ -186,6 +189,7 @@ static void layer_attention(run *r, int32_t l)
                               .q = s->q,
                               .out = s->att,
                               .scratch = s->attention,
+                              .tiles = s->tiles,
                               .layer = l,
                               .window = c->sliding[l] ? c->sliding_window : 0};
 
@@ -223,22 +227,30 @@ static void keep_hidden(const run *r, int32_t index, const float *x)
     if (r->pass->hidden) memcpy(r->pass->hidden + (size_t)index * values, x, values * sizeof *x);
 }
 
-/* logits = head . rmsnorm(x), for the wanted tokens only. */
-static void lm_head(run *r)
+/* What the last layer leaves: hidden states of all tokens, then only the wanted ones' residual stream. */
+static void end_layers(run *r)
 {
     const qw_config *c = &r->m->config;
-    const qw_weights *w = &r->m->weights;
     qw_scratch *s = r->s;
-    qw_product head = {s->logits, &w->head, NULL};
 
     if (r->pass->hidden) {
-        qw_rmsnorm(r->pool, s->h, s->x, w->norm_out, c->rms_eps, r->at.n, c->dim);
+        qw_rmsnorm(r->pool, s->h, s->x, r->m->weights.norm_out, c->rms_eps, r->at.n, c->dim);
         keep_hidden(r, c->n_layer + 1, s->h);
     }
     if (r->at.n > r->pass->n_wanted) narrow_to_wanted(r);
-    if (!r->at.n) return;
-    qw_rmsnorm(r->pool, s->h, s->x, w->norm_out, c->rms_eps, r->at.n, c->dim);
-    multiply(r, s->h, r->at.n, &head, 1);
+}
+
+/* logits = head . rmsnorm(x) */
+void qw_forward_logits(const qw_model *m, qw_scratch *s, qw_pool *pool, int32_t first, int32_t n)
+{
+    const qw_config *c = &m->config;
+    const run r = {.m = m, .s = s, .pool = pool};
+    qw_product head = {s->logits, &m->weights.head, NULL};
+
+    QW_ASSERT(n <= s->max_logits && first + n <= s->max_tokens);
+    if (!n) return;
+    qw_rmsnorm(pool, s->h, s->x + (size_t)first * (size_t)c->dim, m->weights.norm_out, c->rms_eps, n, c->dim);
+    multiply(&r, s->h, n, &head, 1);
 }
 
 static void embed(const run *r)
@@ -257,11 +269,12 @@ void qw_forward(const qw_model *m, qw_scratch *s, qw_kv *kv, qw_pool *pool, cons
 {
     run r = {m, s, kv, pool, pass, pass->at};
 
+    QW_ASSERT(pass->at.n <= s->max_tokens && pass->n_wanted <= pass->at.n);
     if (first == 0) embed(&r);
     for (int32_t l = first; l < last; l++) {
         layer_attention(&r, l);
         layer_ffn(&r, l);
         keep_hidden(&r, l + 1, s->x);
     }
-    if (last == m->config.n_layer) lm_head(&r);
+    if (last == m->config.n_layer) end_layers(&r);
 }

@@ -18,7 +18,8 @@ typedef struct qw_scratch {
     float *cos_sin;                 /* [max_tokens][head_dim / 2][2] */
     float *attention;               /* one region a thread */
     float *logits;                  /* [max_logits][n_vocab] */
-    int32_t *row, *pos;             /* [max_logits] of the tokens whose logits are wanted */
+    int32_t *row, *pos;             /* [max_tokens] of the tokens whose logits are wanted */
+    int32_t *tiles;                 /* [max_tokens + 1] attention's */
     qw_activations acts;
 } qw_scratch;
 
@@ -33,14 +34,16 @@ typedef struct qw_pass {
     const int32_t *ids;    /* [at.n] */
     qw_positions at;       /* tokens of a row stand together, positions ascending */
     const int32_t *wanted; /* [n_wanted] ascending indices of the tokens whose logits are wanted */
-    int32_t n_wanted;      /* <= max_logits */
-    float *hidden;         /* [n_layer + 2][at.n][dim] embedding, after each layer, after the final norm; or NULL */
+    int32_t n_wanted;
+    float *hidden; /* [n_layer + 2][at.n][dim] embedding, after each layer, after the final norm; or NULL */
 } qw_pass;
 
-/* Takes the pass from layer `first` up to `last`: layer 0 begins with the embedding, n_layer ends with the LM head. Slices of one
- * pass follow each other on the same scratch, with no other pass between them. After the last slice the logits
- * [n_wanted][n_vocab] stand in s->logits, and the tokens' keys and values in the cache. */
+/* Takes the pass from layer `first` up to `last`: layer 0 begins with the embedding. Slices of one pass follow each other on
+ * the same scratch, with no other pass between them. After layer n_layer the tokens' keys and values stand in the cache. */
 void qw_forward(const qw_model *m, qw_scratch *s, qw_kv *kv, qw_pool *pool, const qw_pass *pass, int32_t first,
                 int32_t last);
+
+/* Of the pass that is through: logits [n][n_vocab] of its wanted tokens first .. first + n - 1 to s->logits, n <= max_logits. */
+void qw_forward_logits(const qw_model *m, qw_scratch *s, qw_pool *pool, int32_t first, int32_t n);
 
 #endif

@@ -110,6 +110,9 @@ typedef struct conf_generation {
     int32_t padding_width;
 } conf_generation;
 qw_status conf_run_generation(qw_engine *e, const conf_generation *g, qw_json **result, qw_error *err);
+/* A row of its result as the reference has it: the prompt padded on the left, the new ids on the right, to the batch's widths. The
+ * caller's. */
+qw_ids conf_padded(const conf_generation *g, const qw_json *result, int32_t row);
 
 /* ---- parts, each over c->folder */
 

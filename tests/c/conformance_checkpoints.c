@@ -121,17 +121,17 @@ static void check_incremental(conf *c, const checkpoint *k)
     qw_ids_free(&steps);
 }
 
-/* padded_ids of the result against the reference's sequences, row by row. */
-static void compare_sequences(conf *c, const qw_json *result, const qw_json *sequences, const char *what)
+/* Padded rows of the result against the reference's sequences. */
+static void compare_sequences(conf *c, const conf_generation *g, const qw_json *result, const qw_json *sequences,
+                              const char *what)
 {
-    const qw_json *row = qw_json_first(qw_json_get(result, "padded_ids"));
+    int32_t row = 0;
 
-    for (const qw_json *want_row = qw_json_first(sequences); want_row; want_row = qw_json_next(want_row)) {
+    for (const qw_json *want_row = qw_json_first(sequences); want_row; want_row = qw_json_next(want_row), row++) {
         qw_ids got = {0}, want = conf_ids(want_row);
 
-        if (row) got = conf_ids(row);
+        if (row < qw_json_size(qw_json_get(result, "sequences"))) got = conf_padded(g, result, row);
         conf_same_ids(c, what, got.v, got.n, want.v, want.n);
-        row = row ? qw_json_next(row) : NULL;
         qw_ids_free(&got);
         qw_ids_free(&want);
     }
@@ -151,7 +151,7 @@ static void check_greedy(conf *c, const checkpoint *k, const qw_json *run, const
     else if (qw_buf_printf(&text, NULL, "{\"max_new_tokens\": 48, \"do_sample\": false}")) abort();
     g.settings = (qw_text){text.bytes, text.n};
     if (conf_ok(c, conf_run_generation(k->engine, &g, &result, &err), &err, what))
-        compare_sequences(c, result, qw_json_get(run, "sequences"), what);
+        compare_sequences(c, &g, result, qw_json_get(run, "sequences"), what);
     qw_json_free(result);
     qw_job_end(k->engine);
     qw_buf_free(&text);
@@ -172,7 +172,7 @@ static void check_greedy_single(conf *c, const checkpoint *k, const qw_json *gre
     conf_write_json(&text, qw_json_get(greedy, "settings"));
     g.settings = (qw_text){text.bytes, text.n};
     if (conf_ok(c, conf_run_generation(k->engine, &g, &result, &err), &err, "greedy.single"))
-        compare_sequences(c, result, qw_json_get(run, "sequences"), "greedy.single");
+        compare_sequences(c, &g, result, qw_json_get(run, "sequences"), "greedy.single");
     qw_json_free(result);
     qw_job_end(k->engine);
     qw_buf_free(&text);

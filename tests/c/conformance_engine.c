@@ -233,3 +233,35 @@ qw_status conf_run_generation(qw_engine *e, const conf_generation *g, qw_json **
     QW_TRY(qw_job_result(e, &json, err));
     return qw_json_parse(result, json, "result", err);
 }
+
+/* New ids of the longest sequence. */
+static int32_t longest_answer(const qw_json *result)
+{
+    int32_t longest = 0;
+
+    for (const qw_json *s = qw_json_first(qw_json_get(result, "sequences")); s; s = qw_json_next(s)) {
+        int32_t n = qw_json_size(qw_json_get(s, "token_ids"));
+
+        if (n > longest) longest = n;
+    }
+    return longest;
+}
+
+qw_ids conf_padded(const conf_generation *g, const qw_json *result, int32_t row)
+{
+    const qw_json *sequences = qw_json_get(result, "sequences"), *sequence = qw_json_first(sequences);
+    int32_t prompt = row / (qw_json_size(sequences) / g->prompts.n_rows), width = g->padding_width;
+    int32_t pad = (int32_t)qw_json_number(qw_json_get(result, "pad_token_id")), length = g->prompts.lengths[prompt];
+    qw_ids padded = {0};
+
+    for (int32_t r = 0; r < row; r++) sequence = qw_json_next(sequence);
+    for (int32_t r = 0; r < g->prompts.n_rows; r++)
+        if (g->prompts.lengths[r] > width) width = g->prompts.lengths[r];
+    for (int32_t i = 0; i < width - length; i++) push(&padded, pad);
+    for (int32_t i = 0; i < length; i++) push(&padded, row_ids(&g->prompts, prompt)[i]);
+    for (const qw_json *id = qw_json_first(qw_json_get(sequence, "token_ids")); id; id = qw_json_next(id))
+        push(&padded, (int32_t)qw_json_number(id));
+    for (int32_t n = qw_json_size(qw_json_get(sequence, "token_ids")); n < longest_answer(result); n++)
+        push(&padded, pad);
+    return padded;
+}

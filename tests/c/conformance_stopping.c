@@ -122,10 +122,10 @@ static void check_stopped_row(conf *c, const stopping *s, const qw_json *sequenc
     qw_ids_free(&got);
 }
 
-static void compare_row(conf *c, const stopping *s, const qw_json *line, const qw_json *sequence, const qw_json *padded,
+static void compare_row(conf *c, const stopping *s, const qw_json *line, const qw_json *sequence, qw_ids got,
                         const qw_json *want_row)
 {
-    qw_ids got = conf_ids(padded), want = conf_ids(want_row), new_ids = conf_ids(qw_json_get(sequence, "token_ids"));
+    qw_ids want = conf_ids(want_row), new_ids = conf_ids(qw_json_get(sequence, "token_ids"));
     bool stopped = strcmp(qw_json_string(qw_json_get(sequence, "finish_reason")), "stop_string") == 0;
 
     if (stopped && runs_on(line)) {
@@ -141,19 +141,19 @@ static void compare_row(conf *c, const stopping *s, const qw_json *line, const q
     qw_ids_free(&new_ids);
 }
 
-static void compare(conf *c, const stopping *s, const qw_json *line, const qw_json *result)
+static void compare(conf *c, const stopping *s, const conf_generation *g, const qw_json *line, const qw_json *result)
 {
-    const qw_json *want = qw_json_get(line, "sequences"), *sequence = qw_json_first(qw_json_get(result, "sequences"));
-    const qw_json *padded = qw_json_get(result, "padded_ids"), *row = qw_json_first(padded);
+    const qw_json *want = qw_json_get(line, "sequences"), *sequences = qw_json_get(result, "sequences");
+    const qw_json *sequence = qw_json_first(sequences);
     const qw_json *text = qw_json_first(qw_json_get(line, "new_text_skip_special"));
+    int32_t row = 0;
 
-    if (!conf_check(c, qw_json_size(padded) == qw_json_size(want), "rows: got %d, wanted %d", (int)qw_json_size(padded),
-                    (int)qw_json_size(want)))
+    if (!conf_check(c, qw_json_size(sequences) == qw_json_size(want), "rows: got %d, wanted %d",
+                    (int)qw_json_size(sequences), (int)qw_json_size(want)))
         return;
-    for (const qw_json *w = qw_json_first(want); w && row && sequence && text; w = qw_json_next(w)) {
-        compare_row(c, s, line, sequence, row, w);
+    for (const qw_json *w = qw_json_first(want); w && sequence && text; w = qw_json_next(w)) {
+        compare_row(c, s, line, sequence, conf_padded(g, result, row++), w);
         if (!runs_on(line)) check_text(c, line, sequence, text);
-        row = qw_json_next(row);
         sequence = qw_json_next(sequence);
         text = qw_json_next(text);
     }
@@ -186,7 +186,7 @@ static void check_case(conf *c, const qw_json *line, void *arg)
                s->threads > 1 ? "s" : "");
     if (load_checkpoint(c, s, qw_json_string(qw_json_get(line, "checkpoint")))) {
         if (conf_ok(c, conf_run_generation(s->engine, &g, &result, &err), &err, "generate"))
-            compare(c, s, line, result);
+            compare(c, s, &g, line, result);
         qw_job_end(s->engine);
     }
     qw_json_free(result);

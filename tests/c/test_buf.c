@@ -23,13 +23,32 @@ static void test_appends_add_up(void)
     CHECK(b.bytes == NULL && ids.v == NULL);
 }
 
-static void test_text_that_is_too_long_to_format_is_told(void)
+/* A path of 511 bytes or more was an internal error. */
+static void test_formatted_text_may_be_of_any_length(void)
+{
+    for (int width = 505; width < 520; width++) {
+        qw_buf b = {0};
+        qw_error err = {0};
+
+        CHECK_EQ(qw_buf_printf(&b, &err, "<"), QW_OK);
+        CHECK_EQ(qw_buf_printf(&b, &err, "%*d>", width, 7), QW_OK);
+        CHECK_EQ(b.n, width + 2);
+        CHECK(b.n > 4 && memcmp(b.bytes + b.n - 4, "  7>", 4) == 0);
+        qw_buf_free(&b);
+    }
+}
+
+static void test_what_is_reserved_is_appended_without_a_request(void)
 {
     qw_buf b = {0};
-    qw_error err;
 
-    CHECK_EQ(qw_buf_printf(&b, &err, "%600d", 1), QW_ERR_INTERNAL);
-    CHECK_EQ(b.n, 0);
+    CHECK_EQ(qw_buf_reserve(&b, 1000, NULL), QW_OK);
+    qw_alloc_test_forbid(true);
+    for (int i = 0; i < 100; i++) CHECK_EQ(qw_buf_append(&b, "0123456789", 10, NULL), QW_OK);
+    qw_alloc_test_forbid(false);
+    CHECK_EQ(qw_alloc_test_forbidden(), 0);
+    CHECK_EQ(b.n, 1000);
+    qw_buf_free(&b);
 }
 
 static void test_a_refused_append_changes_nothing(void)
@@ -50,7 +69,8 @@ static void test_a_refused_append_changes_nothing(void)
 int main(void)
 {
     test_appends_add_up();
-    test_text_that_is_too_long_to_format_is_told();
+    test_formatted_text_may_be_of_any_length();
+    test_what_is_reserved_is_appended_without_a_request();
     test_a_refused_append_changes_nothing();
     return check_done();
 }
