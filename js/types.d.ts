@@ -209,6 +209,8 @@ export interface ChatOptions {
   truncate?: 'error' | 'oldest-turns';
   /** A Jinja template instead of the model's own; 'chatml' is the built-in ChatML. */
   template?: string;
+  /** The last message is an assistant's and is gone on with, as in Transformers' chat templates: what comes is the rest of it. Default false. */
+  continue_final_message?: boolean;
 }
 
 export interface TokenLogprobs {

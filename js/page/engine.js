@@ -195,9 +195,10 @@ export class Engine {
    */
   chat(messages, settings = {}) {
     return this.#run(() => {
-      const { tools, truncate, template, ...rest } = takenSettings(settings);
+      const { tools, truncate, template, continue_final_message, ...rest } = takenSettings(settings);
       const plain = plainMessages(messages);
-      const makePrompts = () => this.#parts.conversations.chat(plain, { tools, truncate, template }, rest);
+      const options = { tools, truncate, template, continue_final_message };
+      const makePrompts = () => this.#parts.conversations.chat(plain, options, rest);
       return { settings: rest, chat: true, makePrompts };
     });
   }

@@ -103,13 +103,17 @@ export class Conversations {
    * @param {import('./generation.js').Settings} settings
    * @returns {Promise<Prompts>}
    */
-  async chat(messages, { tools, truncate = 'error', template }, { signal, max_new_tokens }) {
+  async chat(messages, options, { signal, max_new_tokens }) {
+    const { tools, truncate = 'error', template, continue_final_message: goesOn = false } = options;
     if (truncate !== 'error' && truncate !== 'oldest-turns') {
       throw qwenError('usage', `truncate is ${JSON.stringify(truncate)}: 'error' or 'oldest-turns' is wanted`);
     }
     const plain = plainMessages(messages);
-    const make = (/** @type {Record<string, any>[]} */ some) =>
-      this.#protected(some, { tools, template, signal }, true);
+    const begun = goesOn ? begunAnswer(plain) : '';
+    const make = async (/** @type {Record<string, any>[]} */ some) => {
+      const asked = goesOn ? some.slice(0, -1) : some;
+      return withText(await this.#protected(asked, { tools, template, signal }, true), begun, this.#markers);
+    };
     const whole = await make(plain);
     const { rendered, notes } =
       truncate === 'error' ? { rendered: whole, notes: [] } : await this.#shortened(plain, whole, make, max_new_tokens);
@@ -146,6 +150,40 @@ export class Conversations {
     const note = `the ${gone} oldest messages were left out to make room in the context of ${contextLength} tokens`;
     return { rendered: await make(kept), notes: [note] };
   }
+}
+
+/**
+ * The answer that continue_final_message goes on with.
+ * @param {Record<string, any>[]} messages
+ * @returns {string}
+ */
+function begunAnswer(messages) {
+  const last = messages[messages.length - 1];
+  if (last?.role === 'assistant' && typeof last.content === 'string' && messages.length > 1) return last.content;
+  throw qwenError(
+    'usage',
+    `continue_final_message goes on with an assistant's text as the last of several messages; the last is of role ${last?.role}`,
+  );
+}
+
+/**
+ * A prompt and the beginning of its answer. Marker text in that stays text, as in all that was said before.
+ * @param {Rendered} prompt
+ * @param {string} text
+ * @param {string[]} markers
+ * @returns {Rendered}
+ */
+function withText(prompt, text, markers) {
+  if (!text) return prompt;
+  const bytes = (/** @type {string} */ some) => new TextEncoder().encode(some).length;
+  const start = bytes(prompt.text);
+  const places = markers.flatMap((marker) => {
+    const found = [];
+    for (let i = text.indexOf(marker); i >= 0; i = text.indexOf(marker, i + 1))
+      found.push(start + bytes(text.slice(0, i)));
+    return found;
+  });
+  return { text: prompt.text + text, blocked: [...prompt.blocked, ...places.sort((a, b) => a - b)] };
 }
 
 /**
