@@ -7,6 +7,8 @@ import { at, say } from '../lib/run.mjs';
 /** file: what a page or Node loads; source: where it is written; classic: a script, not a module; data: no classes. */
 const ENTRIES = [
   { file: 'index.js', source: 'js/index.js' },
+  { file: 'element.js', source: 'js/element.js' },
+  { file: 'element-define.js', source: 'js/element-define.js' },
   { file: 'settings.js', source: 'js/settings.js', data: true },
   { file: 'worker.js', source: 'js/worker/worker.js', classic: true },
   { file: 'isolation-sw.js', source: 'js/sw/isolation-sw.js', classic: true },

@@ -28,6 +28,7 @@ function writeNotices() {
     read(at('scripts/build/notices.txt')),
     `cJSON\n\n${read(at('build/deps/cjson/LICENSE'))}`,
     `@huggingface/jinja\n\n${read(at('node_modules/@huggingface/jinja/LICENSE'))}`,
+    `streaming-markdown\n\n${read(at('node_modules/streaming-markdown/license'))}`,
   ];
   const line = '-'.repeat(80);
   writeFileSync(at('dist/THIRD-PARTY-NOTICES'), `${notices.join(`\n\n${line}\n\n`)}\n`);

@@ -29,7 +29,8 @@ const JS_ROOMS = {
   worker: ['weights', 'common'],
   sw: [],
   node: ['worker', 'weights', 'common'],
-  entries: ['page', 'node', 'common'],
+  element: ['entries', 'common'],
+  entries: ['page', 'node', 'element', 'common'],
   cli: ['entries', 'common'],
 };
 const JS_COMMON = ['errors.js', 'names.js', 'protocol.js', 'settings.js', 'types.js', 'host.js'];

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "kernels/kernel_choice.h"
 
 #include <string.h>
 

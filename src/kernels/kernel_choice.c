@@ -4,10 +4,8 @@
  * on it. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
-#include "kernels/kernel_choice.h"
-
-#include "kernels/matmul.h"
 #include "base/alloc.h"
+#include "kernels/matmul.h"
 #include "base/simd.h"
 
 #include <time.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The specification of qw_matmul: matmul.h's formulas as plain loops over what panel.h says a panel means. */
-#include "kernels/matmul_scalar.h"
+#include "kernels/layout.h"
+#include "kernels/matmul.h"
 
 static int32_t dot(const int32_t *w, const int8_t *q, int32_t n)
 {

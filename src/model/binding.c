@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/quote_text.h"
-#include "kernels/quant.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

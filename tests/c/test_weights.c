@@ -6,7 +6,6 @@
 #include "check.h"
 #include "model_files.h"
 #include "files/safetensors.h"
-#include "kernels/quant.h"
 
 #include <math.h>
 
