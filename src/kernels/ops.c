@@ -4,7 +4,7 @@
 #include "kernels/ops.h"
 
 #include "base/exact_math.h"
-#include "base/simd.h"
+#include "base/float_exp.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -104,18 +104,19 @@ void qw_rope_angles(float *cos_sin, const int32_t *pos, int32_t n, const float *
         }
 }
 
+QW_SIMD_INLINE qw_v128 silu_mul(qw_v128 x, qw_v128 up, const qw_exp_constants *k)
+{
+    return qw_f32x4_mul(qw_f32x4_div(x, qw_f32x4_add(k->one, qw_f32x4_exp(qw_f32x4_neg(x), k))), up);
+}
+
 static void silu_mul_range(float *gate, const float *up, int64_t n)
 {
-    qw_exp_constants k = qw_make_exp();
+    qw_exp_constants k = qw_exp_full();
     int64_t i = 0;
 
     QW_NO_UNROLL
-    for (; i + 4 <= n; i += 4) {
-        qw_v128 x = qw_load(gate + i);
-        qw_v128 y = qw_f32x4_div(x, qw_f32x4_add(k.one, qw_f32x4_exp(qw_f32x4_neg(x), &k)));
-        qw_store(gate + i, qw_f32x4_mul(y, qw_load(up + i)));
-    }
-    for (; i < n; i++) gate[i] = gate[i] / (1.0f + qw_f32_exp(-gate[i])) * up[i];
+    for (; i + 4 <= n; i += 4) qw_store(gate + i, silu_mul(qw_load(gate + i), qw_load(up + i), &k));
+    for (; i < n; i++) gate[i] = qw_f32x4_lane(silu_mul(qw_f32x4_splat(gate[i]), qw_f32x4_splat(up[i]), &k), 0);
 }
 
 /* Items are pieces of the whole array, row ends or not. */

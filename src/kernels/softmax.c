@@ -3,7 +3,7 @@
  * to; the order of every sum is by index alone. */
 #include "kernels/softmax.h"
 
-#include "base/simd.h"
+#include "base/float_exp.h"
 
 #include <float.h>
 #include <math.h>
@@ -72,11 +72,13 @@ void qw_scores_bar(float *scores, int32_t n)
 
 void qw_scores_weigh(float *weights, const float *scores, int32_t n, float max)
 {
+    qw_exp_constants k = qw_exp_weight();
+    qw_v128 most = qw_f32x4_splat(max);
     int32_t i = 0;
 
-    for (; i + BLOCK <= n; i += BLOCK)
-        for (int j = 0; j < BLOCK; j++) weights[i + j] = qw_exp_weight(scores[i + j] - max);
-    for (; i < n; i++) weights[i] = qw_exp_weight(scores[i] - max);
+    for (; i + 4 <= n; i += 4) qw_store(weights + i, qw_f32x4_exp_weight(qw_f32x4_sub(qw_load(scores + i), most), &k));
+    for (; i < n; i++)
+        weights[i] = qw_f32x4_lane(qw_f32x4_exp_weight(qw_f32x4_sub(qw_f32x4_splat(scores[i]), most), &k), 0);
 }
 
 /* Lane l takes the weights whose index is l modulo SUM_LANES. */

@@ -6,28 +6,6 @@
 #define QW_SOFTMAX_H
 
 #include <stdint.h>
-#include <string.h>
-
-/* e^x for x <= 0 within 1.4 * 2^-24, 0 below -87 (and for NaN). x = k ln 2 + r with |r| <= ln 2 / 2; the polynomial is
- * a least-squares fit of (e^r - 1 - r) / r^2 at Chebyshev nodes, weighted by r^2. No branch, so that loops vectorise.
- * */
-static inline float qw_exp_weight(float x)
-{
-    const float round = 12582912.0f; /* 1.5 * 2^23: adding it leaves the nearest integer in the low bits */
-    float safe = x >= -87.0f ? x : -87.0f;
-    float shifted = safe * 1.44269504f + round;
-    float k = shifted - round;
-    float r = (safe - k * 0.693145752f) - k * 1.42860677e-6f;
-    float p =
-        ((((0.00139464682f * r + 0.00836917944f) * r + 0.0416662619f) * r + 0.166665152f) * r + 0.5f) * (r * r) + r;
-    float scale;
-    uint32_t bits;
-
-    memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits + 127u) << 23; /* the low bits of `shifted` are k, of either sign: what is above falls off */
-    memcpy(&scale, &bits, sizeof scale);
-    return x >= -87.0f ? (p + 1.0f) * scale : 0.0f;
-}
 
 /* The largest score; -inf where there is none. */
 float qw_scores_max(const float *scores, int32_t n);

@@ -4,7 +4,7 @@
  * of them; what a query computes does not depend on the tile. */
 #include "model/attention.h"
 
-#include "base/simd.h"
+#include "base/float_exp.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * Every operation of simd.h against its meaning in plain C, lane by lane; and exp and the float16 conversions, which
  * are built on them. The same program runs natively and in each wasm build. */
 #include "check.h"
-#include "base/simd.h"
+#include "base/float_exp.h"
 
 #include <math.h>
 
@@ -273,21 +273,61 @@ static void test_nearest_integers(void)
     CHECK_EQ(wrong, 0);
 }
 
-static void test_exp_is_within_two_ulp_and_equals_its_scalar_twin(void)
+static float exp_of(float x)
 {
-    qw_exp_constants k = qw_make_exp();
+    qw_exp_constants k = qw_exp_full();
+
+    return qw_f32x4_lane(qw_f32x4_exp(qw_f32x4_splat(x), &k), 3);
+}
+
+static float weight_of(float x)
+{
+    qw_exp_constants k = qw_exp_weight();
+
+    return qw_f32x4_lane(qw_f32x4_exp_weight(qw_f32x4_splat(x), &k), 3);
+}
+
+static void test_exp_is_within_two_ulp(void)
+{
     double worst = 0;
     int wrong = 0;
 
     for (int32_t i = -5000000; i < 5000000; i += 3) {
-        float x = (float)i * 2e-5f, y = qw_f32_exp(x);
+        float x = (float)i * 2e-5f, y = exp_of(x);
         double wanted = exp((double)x), unit = (double)nextafterf((float)wanted, INFINITY) - (double)(float)wanted;
-        wrong += !same(qw_f32x4_lane(qw_f32x4_exp(qw_f32x4_splat(x), &k), 3), y);
         if (x < QW_EXP_LOW || x > QW_EXP_HIGH) wrong += x < 0 ? y != 0 : !isinf(y);
         else if (isfinite(unit)) worst = fmax(worst, fabs((double)y - wanted) / unit);
     }
     CHECK_EQ(wrong, 0);
     CHECK_NEAR(worst, 0, 2);
+}
+
+static void test_exp_weight_is_near_and_zero_where_there_is_no_weight(void)
+{
+    double worst = 0;
+
+    for (int32_t i = 0; i <= 870000; i++) {
+        float x = -(float)i / 10000.0f;
+        worst = fmax(worst, fabs((double)weight_of(x) / exp((double)x) - 1));
+    }
+    CHECK(worst < 1.4 * 0x1p-24);
+    CHECK_NEAR(weight_of(0), 1, 0);
+    CHECK_NEAR(weight_of(-87.01f) + weight_of(-1e30f) + weight_of(-INFINITY) + weight_of(NAN), 0, 0);
+}
+
+/* FNV-1a of the bits of both for floats of every exponent: what logits and probabilities are made of may not change. */
+static void test_bits_of_exp_are_the_published_ones(void)
+{
+    uint64_t full = 0xcbf29ce484222325u, weight = full;
+
+    for (uint32_t i = 0; i < 0xff800000u; i += 4093) {
+        float x = qw_f32_from_bits(i);
+        if (x != x) continue;
+        full = (full ^ qw_f32_bits(exp_of(x))) * 0x100000001b3u;
+        if (x <= 0) weight = (weight ^ qw_f32_bits(weight_of(x))) * 0x100000001b3u;
+    }
+    CHECK(full == 0xbce59b6bd1a63fdfu);
+    CHECK(weight == 0x204cd470048aef71u);
 }
 
 static void test_exp2_is_within_two_ulp_and_a_bit(void)
@@ -314,21 +354,18 @@ static void test_exp2_is_within_two_ulp_and_a_bit(void)
 
 static void test_exp_of_special_values(void)
 {
-    static const float in[] = {0,         -0.0f,      -INFINITY, INFINITY, NAN,    88.722832f,
-                               88.72284f, -87.33654f, -88,       1e38f,    -1e38f, 1e-45f};
-    qw_exp_constants k = qw_make_exp();
-
-    for (size_t i = 0; i < sizeof in / sizeof *in; i++)
-        CHECK(same(qw_f32_exp(in[i]), qw_f32x4_lane(qw_f32x4_exp(qw_f32x4_splat(in[i]), &k), 0)));
-    CHECK_NEAR(qw_f32_exp(0), 1, 0);
-    CHECK_NEAR(qw_f32_exp(-0.0f), 1, 0);
-    CHECK_NEAR(qw_f32_exp(-INFINITY), 0, 0);
-    CHECK_NEAR(qw_f32_exp(-1e38f), 0, 0);
-    CHECK(isinf(qw_f32_exp(INFINITY)));
-    CHECK(isinf(qw_f32_exp(1e38f)));
-    CHECK(isnan(qw_f32_exp(NAN)));
-    CHECK(isfinite(qw_f32_exp(QW_EXP_HIGH)));
-    CHECK(qw_f32_exp(QW_EXP_LOW) >= 1.17549435e-38f);
+    CHECK_NEAR(exp_of(0), 1, 0);
+    CHECK_NEAR(exp_of(-0.0f), 1, 0);
+    CHECK_NEAR(exp_of(1e-45f), 1, 0);
+    CHECK_NEAR(exp_of(-INFINITY), 0, 0);
+    CHECK_NEAR(exp_of(-1e38f), 0, 0);
+    CHECK_NEAR(exp_of(-88), 0, 0);
+    CHECK(isinf(exp_of(INFINITY)));
+    CHECK(isinf(exp_of(1e38f)));
+    CHECK(isinf(exp_of(88.72284f)));
+    CHECK(isnan(exp_of(NAN)));
+    CHECK(isfinite(exp_of(QW_EXP_HIGH)));
+    CHECK(exp_of(QW_EXP_LOW) >= 1.17549435e-38f);
 }
 
 /* What the format defines: 1 bit of sign, 5 of exponent, 10 of fraction. */
@@ -395,7 +432,9 @@ int main(void)
     test_loads_and_stores_at_every_address();
     test_sums_have_the_fixed_order();
     test_nearest_integers();
-    test_exp_is_within_two_ulp_and_equals_its_scalar_twin();
+    test_exp_is_within_two_ulp();
+    test_exp_weight_is_near_and_zero_where_there_is_no_weight();
+    test_bits_of_exp_are_the_published_ones();
     test_exp2_is_within_two_ulp_and_a_bit();
     test_exp_of_special_values();
     test_float16_in_fours();
