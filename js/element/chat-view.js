@@ -67,7 +67,7 @@ export class ChatView {
     jump.hidden = true;
     this.#follower = new Follower(this.#scroll, (following) => (jump.hidden = following));
     this.#scroll.tabIndex = 0;
-    this.#scroll.setAttribute('role', 'region');
+    this.#scroll.setAttribute('role', 'group');
     this.#scroll.setAttribute('aria-label', strings.transcript);
     this.#scroll.append(this.#greeting, this.#turns);
     this.#composer.element.append(this.#foot(onClear));
