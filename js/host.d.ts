@@ -1,6 +1,6 @@
 /**
  * What a place where the package runs (a page, Node) gives it. page/browser.js and node/host.js are Hosts; stores are written
- * in weights/cache.js (OPFS) and node/files.js (a folder).
+ * in weights/opfs-store.js (OPFS) and node/files.js (a folder).
  */
 
 /** What differs between a page and Node, on the side of the caller. */
@@ -32,12 +32,20 @@ export interface HostWorker {
 export interface Store {
   /** Null where there is no such file. */
   text(name: string): Promise<string | null>;
+  /** As a whole or not at all. */
   write(name: string, text: string): Promise<void>;
   /** Null where it may be read only and is not there. */
   open(name: string, write: boolean): Promise<StoreFile | null>;
   remove(name: string): Promise<void>;
   names(): Promise<string[]>;
   bytes(name: string): Promise<number>;
+  /**
+   * A lock that goes with whoever holds it, however he ends. wait: until it is free; else null where it is not. Resolves to what
+   * gives it back; rejects with 'aborted'.
+   */
+  lock(name: string, options: { wait: boolean; signal?: AbortSignal }): Promise<(() => void) | null>;
+  /** Bytes that there is room for; Infinity where that is not known. */
+  free(): Promise<number>;
 }
 
 /** An open file of a store. write appends or overwrites. */
@@ -49,11 +57,15 @@ export interface StoreFile {
   close(): void;
 }
 
+/** A file on disk by its file: URL; null where there is none. */
+export type OpenPath = (
+  url: string,
+) => { size: number; read(view: Uint8Array, offset: number): number; close(): void } | null;
+
 /** What the worker has in Node beside a browser's globals, as globalThis.qwen2Node. */
 export interface NodeFiles {
   /** This Node on this CPU. */
   agent(): string;
-  /** A file on disk by its file: URL; null where there is none. */
-  openPath(url: string): { size: number; read(view: Uint8Array, offset: number): number; close(): void } | null;
+  openPath: OpenPath;
   folderStore(folder?: string): Promise<Store | null>;
 }

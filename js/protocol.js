@@ -15,11 +15,13 @@ import { qwenError } from './errors.js';
 
 /**
  * Where the bytes of one file are. url: http(s) or, in Node, file; page: a ModelFile that only the page can read, asked for
- * with 'read' messages; sources: several places of one file, tried in order, each a list of parts.
+ * with 'read' messages; sources: several places of one file, tried in order, each a list of parts; chunks: the hexadecimal
+ * sums of its chunks of so many bytes, joined.
  * @typedef {{ kind: 'url', url: string }
  *   | { kind: 'blob', blob: Blob }
  *   | { kind: 'page', file: number, size: number }
- *   | { kind: 'sources', bytes: number, sha256: string, sources: { bytes: number, urls: string[] }[][] }} FilePlace
+ *   | { kind: 'sources', bytes: number, sha256: string, sources: { bytes: number, urls: string[] }[][],
+ *       chunks?: { bytes: number, sha256: string } }} FilePlace
  */
 
 /**
@@ -75,6 +77,7 @@ import { qwenError } from './errors.js';
  * @typedef {{
  *   load: [LoadRequest, { info: import('./types.js').ModelInfo, specialTokens: string[], variables: Record<string, string> }],
  *   plan: [LoadRequest, import('./types.js').MemoryPlan],
+ *   fetch: [LoadRequest, { bytes: number, notes: string[] }],
  *   selftest: [{ wasm: WasmChoice }, { ok: boolean, report: string }],
  *   tokenize: [{ prompts: Prompt[], parseSpecial: boolean }, Int32Array[]],
  *   detokenize: [{ ids: Int32Array, skipSpecial: boolean }, string],

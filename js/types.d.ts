@@ -35,6 +35,9 @@ export interface Progress {
   /** Bytes (tokens while phase is 'prefill'). The total is null while it is not known yet; it is before the first weight byte. */
   loaded: number;
   total: number | null;
+  /** Of the last seconds; null in the first half second, and (like secondsLeft) where it cannot be told. Not there while phase is 'prefill'. */
+  bytesPerSecond?: number | null;
+  secondsLeft?: number | null;
 }
 
 export interface LoadOptions {
@@ -83,11 +86,14 @@ export interface MemoryPlan {
   kvBytes: number;
   /** The linear memory that load() would make: the peak while loading and while running. */
   peakBytes: number;
+  /** Room for keeping models on this device; 0 where nothing can be kept, null where it is not known. */
+  storageBytes: number | null;
   fits: boolean;
   /** When it does not fit: what would. */
   advice: string[];
 }
 
+/** A model's file that is kept, or was begun. */
 export interface CacheEntry {
   key: string;
   name: string;
@@ -101,6 +107,10 @@ export interface ModelCache {
   list(): Promise<CacheEntry[]>;
   delete(key: string): Promise<void>;
   clear(): Promise<void>;
+  /** Removes what was used the longest ago until so many bytes have gone; resolves to how many did. */
+  evict(bytes: number): Promise<number>;
+  /** Brings a model to this device without loading it, or the rest of one. */
+  fetch(source: ModelSource, options?: LoadOptions): Promise<{ bytes: number; notes: string[] }>;
   /** Asks the browser not to evict them (navigator.storage.persist). */
   persist(): Promise<boolean>;
 }

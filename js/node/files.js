@@ -4,7 +4,10 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CACHE_FOLDER } from '../weights/cache.js';
+import { threadId } from 'node:worker_threads';
+import { abortedError } from '../errors.js';
+import { CACHE_FOLDER } from '../weights/store.js';
+import { tryLock, waitForLock } from './lock-file.js';
 
 /** $XDG_CACHE_HOME/qwen2-wasm or ~/.cache/qwen2-wasm. */
 export const defaultCacheFolder = () =>
@@ -79,6 +82,24 @@ function makeFolder(folder) {
 }
 
 /**
+ * Told of each lock before this thread tries to hold it; node/worker.mjs sets it.
+ * @type {{ onHold?: (file: string) => void }}
+ */
+export const lockWatch = {};
+
+/**
+ * @param {string} file
+ * @param {{ wait: boolean, signal?: AbortSignal }} options
+ */
+async function lockAt(file, { wait, signal }) {
+  const { onHold } = lockWatch;
+  if (!wait) return tryLock(file, onHold);
+  return waitForLock(file, { signal, onHold }).catch((error) => {
+    throw signal?.aborted ? abortedError(signal) : error;
+  });
+}
+
+/**
  * @param {string} [folder]
  * @returns {Promise<import('../host.js').Store | null>}
  */
@@ -104,7 +125,7 @@ export async function folderStore(folder) {
       return fs.statSync(at(name), { throwIfNoEntry: false })?.size ?? 0;
     },
     async write(name, text) {
-      const partial = at(`${name}.${process.pid}`);
+      const partial = at(`${name}.${process.pid}-${threadId}`);
       fs.writeFileSync(partial, text);
       fs.renameSync(partial, at(name));
     },
@@ -121,6 +142,11 @@ export async function folderStore(folder) {
     },
     async names() {
       return fs.readdirSync(place);
+    },
+    lock: (name, options) => lockAt(at(`${name}.lock`), options),
+    async free() {
+      const { bavail, bsize } = fs.statfsSync(place);
+      return bavail * bsize;
     },
   };
 }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { folderStore } from './files.js';
+import { releaseOf } from './lock-file.js';
 
 /** @type {import('../host.js').Host} */
 export const nodeHost = {
@@ -14,10 +15,15 @@ export const nodeHost = {
     // The caller's flags stay with the caller: --input-type, for one, keeps a worker from starting.
     const worker = new Worker(script, { workerData: { name }, name, execArgv: [] });
     let held = true;
+    /** @type {Set<string>} */
+    const locks = new Set();
+    const { threadId } = worker;
+    worker.on('message', ({ lock }) => lock && locks.add(lock));
+    worker.on('exit', () => releaseOf(locks, threadId));
     return {
       post: (message, transfer = []) => worker.postMessage(message, /** @type {any} */ (transfer)),
       listen(handle, fail) {
-        worker.on('message', handle);
+        worker.on('message', (message) => message.lock || handle(message));
         worker.on('error', fail);
         worker.on('exit', (code) => fail(new Error(`it ended with code ${code}`)));
       },

@@ -13,6 +13,8 @@ scope.self = globalThis;
 scope.name = threads.workerData?.name ?? '';
 scope.location = new URL(import.meta.url);
 scope.qwen2Node = files;
+// What this thread holds goes with it: host.js sees to that.
+files.lockWatch.onHold = (file) => port.postMessage({ lock: file });
 // Emscripten's glue takes these as the signs of a worker.
 scope.WorkerGlobalScope = class {};
 scope.importScripts = () => {};

@@ -1,6 +1,8 @@
 // The functions beside Engine, over a Host.
-import { modelCacheOver } from '../weights/cache.js';
+import { modelCacheOver } from '../weights/model-cache.js';
+import { attempt } from './attempts.js';
 import { Connection } from './connection.js';
+import { begin } from './load-request.js';
 import { capabilitiesOf, chooseBuild, requireSimd } from './env.js';
 import { cancellable, qwenError } from '../errors.js';
 import { ENGINE_WORKER } from '../protocol.js';
@@ -11,7 +13,17 @@ export function functionsFor(host) {
     /** @returns {Promise<import('../types.js').Capabilities>} */
     capabilities: () => capabilitiesOf(host),
 
-    modelCache: modelCacheOver(host.store, host.persist),
+    /** @type {import('../types.js').ModelCache} */
+    modelCache: {
+      ...modelCacheOver(host.store, host.persist),
+      async fetch(source, options = {}) {
+        const { signal, onProgress } = options;
+        const listeners = { onProgress };
+        const { connection, answer, notes } = await attempt('fetch', begin(host, source, options), listeners, signal);
+        connection.close(qwenError('closed', 'the download has ended'));
+        return { ...answer, notes: [...notes, ...answer.notes] };
+      },
+    },
 
     /**
      * Kernels against their scalar twins and a known answer, here and now.

@@ -48,7 +48,7 @@ export function park({ host, workerUrl }, connection) {
 
 /**
  * The answer, the connection that brought it, and a note for each worker that failed.
- * @template {'load' | 'plan'} T
+ * @template {'load' | 'plan' | 'fetch'} T
  * @param {T} type
  * @param {Begun} begun
  * @param {import('./connection.js').Listeners} [listeners]

@@ -1,5 +1,5 @@
 // A page's side of what host.d.ts calls a Host.
-import { opfsStore } from '../weights/cache.js';
+import { opfsStore } from '../weights/opfs-store.js';
 import { qwenError } from '../errors.js';
 
 /**

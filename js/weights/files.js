@@ -1,28 +1,23 @@
 // A PlainSource's files, opened by name for the loader (in the worker). Whatever a file is (HTTP, Blob, disk, a page's
-// ModelFile, a manifest's parts), it becomes an OpenFile; those from the network are kept in the cache on their way, and those
-// with a known hash are hashed on their way.
-import { keyOf, readEntry, removeEntry, writeEntry } from './cache.js';
-import { messageOf, qwenError } from '../errors.js';
-import { compareWithServer, HttpFile, strangerIn } from './fetch.js';
-import { CopyingFile } from './copying-file.js';
-import { ManifestFile } from './manifest.js';
+// ModelFile, a manifest's parts), it becomes an OpenFile; those of the network are a Keeper's, those with a known hash are checked.
+import { qwenError } from '../errors.js';
+import { ChunkedFile, streamSource } from './chunked-file.js';
+import { strangerIn } from './http-answer.js';
+import { compareWithServer } from './http-compare.js';
+import { HttpFile } from './http-file.js';
+import { Keeper } from './keeper.js';
+import { CHUNK_BYTES } from './kept-copy.js';
+import { BlockFile, blobFile, diskFile } from './local-file.js';
+import { rangesSource, SourcesFile } from './sources-file.js';
 
 /** How long a load waits for the word that a kept file is still the current one. */
 const VALIDATE_MS = 3000;
-const PLAN_WINDOW = 1 << 20;
+/** While headers are read, of files of which there are several, so much is asked for at first. */
+const WINDOW_BYTES = 1 << 20;
 
 /**
- * A file being read. fill brings 1 .. view.length bytes from offset on and says how many; finish is called when the engine
- * has all it wants; phase says where the last bytes came from.
- * @typedef {object} OpenFile
- * @property {string} name
- * @property {number} size
- * @property {'download' | 'cache'} phase
- * @property {(view: Uint8Array, offset: number) => number | Promise<number>} fill
- * @property {() => Promise<void>} finish
- * @property {() => void} close
- *
- * @typedef {OpenFile & { etag: string, modified: string }} RemoteFile
+ * @typedef {import('./open-file.js').OpenFile} OpenFile
+ * @typedef {import('./open-file.js').RemoteFile} RemoteFile
  *
  * @typedef {object} FilesOptions
  * @property {import('../protocol.js').PlainSource} source
@@ -31,22 +26,62 @@ const PLAN_WINDOW = 1 << 20;
  * @property {AbortSignal} signal
  * @property {(note: string) => void} note
  * @property {boolean} headersOnly plan(): nothing is kept, and no more is fetched than is wanted
- * @property {import('./cache.js').Store | null} store
+ * @property {import('../host.js').Store | null} store
+ * @property {import('../host.js').OpenPath} [openPath] in Node
  * @property {(file: number, offset: number, length: number) => Promise<Uint8Array>} readPage bytes of a page's ModelFile
+ * @property {() => void} [moved] told when bytes have come
+ * @property {(bytes: number) => void} [waiting] told how much has come of what another tab or process brings
+ * @property {number} [mirror] of a manifest's mirrors, the one to begin with
+ * @property {number} [retryMs]
  */
 
 export class Files {
   #options;
+  #keeper;
   /** @type {Map<string, OpenFile | null>} */
   #opened = new Map();
-  /** Bytes of the open files that are on this device already. */
-  cachedBytes = 0;
-  /** A kept file's server did not answer: the others of this load are not asked for, so that one wait is all. */
-  #unreachable = false;
+  #streaming = false;
 
   /** @param {FilesOptions} options */
   constructor(options) {
     this.#options = options;
+    const { store, signal, headersOnly, note, moved = () => {}, waiting = () => {} } = options;
+    const eager = !headersOnly && this.#isSingle;
+    this.#keeper = new Keeper({ store, signal, headersOnly, eager, note, moved, waiting });
+  }
+
+  /** Bytes of the open files that are on this device already. */
+  get cachedBytes() {
+    return this.#keeper.cachedBytes;
+  }
+
+  /** How often what was kept, or came, was not the file: another try may find another place. */
+  get faults() {
+    return this.#keeper.faults;
+  }
+
+  /** Of these, how often a source gave other bytes. */
+  get sourceFaults() {
+    return this.#keeper.sourceFaults;
+  }
+
+  /** Bytes of all files where that is known before their headers are read, else null. */
+  get totalBytes() {
+    const { source } = this.#options;
+    if (this.#isSingle) return this.#opened.get(source.main)?.size ?? null;
+    const places = Object.entries(source.files);
+    let sum = 0;
+    for (const [name, place] of places) {
+      if (place.kind !== 'sources' || !/\.gguf$/i.test(name)) return null;
+      sum += place.bytes;
+    }
+    return places.length > 0 ? sum : null;
+  }
+
+  /** Whether the model is one file that needs no other. */
+  get #isSingle() {
+    const { main } = this.#options.source;
+    return /\.gguf$/i.test(main) && !/-\d{5}-of-\d{5}\.gguf$/i.test(main);
   }
 
   /**
@@ -58,8 +93,15 @@ export class Files {
     const known = this.#opened.get(name);
     if (known !== undefined) return known;
     const file = await this.#find(name, optional);
+    if (this.#streaming) file?.stream?.();
     this.#opened.set(name, file);
     return file;
+  }
+
+  /** The headers are read: files are wanted to their ends now. */
+  stream() {
+    this.#streaming = true;
+    for (const file of this.#opened.values()) file?.stream?.();
   }
 
   /** Reads what is left of files that are kept or hashed. Rejects with 'integrity' where a hash differs. */
@@ -71,7 +113,10 @@ export class Files {
         throw qwenError('usage', `sha256 names ${name}, which was not read (read: ${names.join(', ')})`);
       }
     }
-    for (const file of this.#opened.values()) await file?.finish();
+    for (const file of this.#opened.values()) {
+      await file?.finish();
+      await file?.pause?.();
+    }
   }
 
   close() {
@@ -98,12 +143,12 @@ export class Files {
       case 'url':
         return this.#url(place.url, name, optional, hash);
       case 'sources':
-        return this.#manifest(place, name);
+        return this.#manifest(place, name, hash);
       case 'blob':
         return this.#local(blobFile(place.blob, name, this.#blocks), hash);
       case 'page': {
         const read = (/** @type {number} */ at, /** @type {number} */ n) => this.#options.readPage(place.file, at, n);
-        return this.#local(new AheadFile(name, place.size, read, this.#blocks), hash);
+        return this.#local(new BlockFile(name, place.size, read, this.#blocks), hash);
       }
     }
   }
@@ -114,41 +159,47 @@ export class Files {
 
   /**
    * @param {OpenFile} file
-   * @param {string | undefined} hash
+   * @param {string | undefined} sha256
    */
-  async #local(file, hash) {
+  async #local(file, sha256) {
     await refuseStranger(file);
-    return this.#hashed(file, hash);
-  }
-
-  /**
-   * @param {OpenFile} file
-   * @param {string | undefined} hash
-   */
-  #hashed(file, hash) {
-    return hash && !this.#options.headersOnly
-      ? new CopyingFile(file, { expected: hash, note: this.#options.note })
-      : file;
+    const { headersOnly, note, moved = () => {} } = this.#options;
+    if (!sha256 || headersOnly) return file;
+    const { name, size } = file;
+    const source = async () => streamSource(file);
+    return new ChunkedFile({
+      name,
+      size,
+      chunk: CHUNK_BYTES,
+      copy: null,
+      sha256,
+      source,
+      note,
+      moved,
+      failed: async () => {},
+    });
   }
 
   /**
    * @param {string} url
    * @param {string} name
    * @param {boolean} optional
-   * @param {string | undefined} hash
+   * @param {string | undefined} sha256
    */
-  async #url(url, name, optional, hash) {
+  async #url(url, name, optional, sha256) {
     if (url.startsWith('file:')) {
-      const file = diskFile(url, name);
+      const file = diskFile(url, name, this.#options.openPath);
       if (!file && !optional) throw qwenError('storage', `${url}: no such file`);
-      return file && this.#local(file, hash);
+      return file && this.#local(file, sha256);
     }
-    return this.#remote({
+    const measuring = this.#options.waiting;
+    return this.#keeper.open({
       url,
       name,
-      hash,
+      sha256,
       optional,
-      open: (probe) => HttpFile.open(url, { name, optional, probe, ...this.#http(url) }),
+      open: (probe) => HttpFile.open(url, { name, optional, probe, measuring, ...this.#http(url) }),
+      source: streamSource,
       compare: (known) => compareWithServer(url, known, { ...this.#http(url), ms: VALIDATE_MS }),
     });
   }
@@ -156,153 +207,53 @@ export class Files {
   /**
    * @param {Extract<import('../protocol.js').FilePlace, { kind: 'sources' }>} place
    * @param {string} name
+   * @param {string | undefined} hash
    */
-  #manifest(place, name) {
-    const openPart = async (/** @type {string} */ url) =>
-      url.startsWith('file:') ? diskFile(url, name) : await HttpFile.open(url, { name, ...this.#http(url) });
-    return this.#remote({
-      url: `sha256:${place.sha256}`,
+  async #manifest(place, name, hash) {
+    const { sha256, chunks } = place;
+    if (hash && hash !== sha256)
+      throw qwenError('integrity', `${name}: the manifest has SHA-256 ${sha256}, expected ${hash}`);
+    const { openPath, mirror } = this.#options;
+    /** @type {import('./sources-file.js').OpenPart} */
+    const openPart = async (url, { last, within }) => {
+      if (url.startsWith('file:')) return diskFile(url, name, openPath);
+      const patience = last ? {} : { patienceMs: 0 };
+      return HttpFile.open(url, { name, ...this.#http(url), ...patience, probe: within > 0 });
+    };
+    return this.#keeper.open({
+      url: `sha256:${sha256}`,
       name,
-      hash: place.sha256,
+      sha256,
+      chunks,
       optional: false,
-      open: async () => ManifestFile.open(name, place, openPart),
+      open: async () => new SourcesFile(name, place, openPart, mirror),
+      source: (file) =>
+        chunks ? rangesSource(place, /** @type {SourcesFile} */ (file), (url) => this.#http(url)) : streamSource(file),
       compare: async () => 'same',
     });
   }
 
   /** @param {string} url */
   #http(url) {
-    const { token, source, signal, note, headersOnly } = this.#options;
+    const { token, source, signal, note, headersOnly, openPath, retryMs } = this.#options;
     const own = token && source.origin === new URL(url).origin;
+    const bounded = headersOnly || (!this.#streaming && !this.#isSingle);
     return {
       signal,
       note,
+      retryMs,
       headers: own ? { Authorization: `Bearer ${token}` } : undefined,
-      window: headersOnly ? PLAN_WINDOW : 0,
+      redirect: own && !openPath && sendsHeadersAlong() ? /** @type {const} */ ('error') : undefined,
+      window: bounded ? WINDOW_BYTES : 0,
     };
   }
-
-  /**
-   * A file of the network: from the cache where it is there and current, else from its source and into the cache.
-   * @param {Remote} remote
-   * @returns {Promise<OpenFile | null>}
-   */
-  async #remote(remote) {
-    const { store, headersOnly } = this.#options;
-    if (!store) return this.#fresh(remote);
-    const key = keyOf(remote.url);
-    const entry = await readEntry(store, key);
-    if (entry?.complete) {
-      const kept = await this.#kept(store, key, entry, remote);
-      if (kept) return kept;
-    }
-    if (remote.optional && !entry && this.#unreachable) {
-      this.#options.note(`${remote.url} cannot be asked for now and is not on this device: it counts as absent`);
-      return null;
-    }
-    const file = await remote.open(entry !== null && !headersOnly);
-    if (!file) return null;
-    if (headersOnly) {
-      if (entry && sameFile(entry, file)) this.cachedBytes += await store.bytes(`${key}.bin`);
-      return file;
-    }
-    return this.#keeping(store, key, entry, remote, file);
-  }
-
-  /** @param {Remote} remote */
-  async #fresh(remote) {
-    const file = await remote.open(false);
-    return file && this.#hashed(file, remote.hash);
-  }
-
-  /**
-   * @param {import('./cache.js').Store} store
-   * @param {string} key
-   * @param {import('./cache.js').Entry} entry
-   * @param {Remote} remote
-   * @returns {Promise<OpenFile | null>}
-   */
-  async #kept(store, key, entry, remote) {
-    const { note, headersOnly } = this.#options;
-    const sure = Boolean(remote.hash) && entry.sha256 === remote.hash;
-    const ask = async () => (this.#unreachable ? 'unreachable' : await remote.compare(entry));
-    const state = sure ? 'same' : await ask();
-    const file = state === 'changed' ? null : await store.open(`${key}.bin`, false).catch(() => null);
-    if (!file || file.size() !== entry.bytes) {
-      file?.close();
-      await removeEntry(store, key).catch(() => {});
-      return null;
-    }
-    if (state === 'unknown' || (state === 'unreachable' && !this.#unreachable))
-      note(`${remote.url} could not be asked whether it changed: the copy on this device is used`);
-    this.#unreachable ||= state === 'unreachable';
-    this.cachedBytes += entry.bytes;
-    const touched = { ...entry, lastUsed: Date.now() };
-    if (!headersOnly) await writeEntry(store, key, touched).catch(() => {});
-    const open = storedFile(remote.name, file);
-    if (sure || !remote.hash || headersOnly) return open;
-    return new CopyingFile(open, {
-      expected: remote.hash,
-      note,
-      onGood: (sha256) => writeEntry(store, key, { ...touched, sha256 }),
-      onBad: () => removeEntry(store, key),
-    });
-  }
-
-  /**
-   * @param {import('./cache.js').Store} store
-   * @param {string} key
-   * @param {import('./cache.js').Entry | null} entry
-   * @param {Remote} remote
-   * @param {RemoteFile} file
-   */
-  async #keeping(store, key, entry, remote, file) {
-    const { note } = this.#options;
-    const { etag, modified, size: bytes } = file;
-    const { url, name, hash } = remote;
-    const next = { url, name, bytes, etag, modified, sha256: '', complete: false, lastUsed: Date.now() };
-    let target = null;
-    try {
-      target = await store.open(`${key}.bin`, true);
-      const resumable = entry && !entry.complete && target && target.size() <= bytes && sameFile(entry, file);
-      if (!resumable) target?.truncate(0);
-      await writeEntry(store, key, next);
-    } catch (error) {
-      target?.close();
-      note(`${name} is not kept on this device: ${await storageMessage(error)}`);
-      return this.#hashed(file, hash);
-    }
-    this.cachedBytes += target?.size() ?? 0;
-    return new CopyingFile(file, {
-      expected: hash,
-      target,
-      note: async (error) => note(`${name} is not kept on this device: ${await storageMessage(error)}`),
-      onGood: (sha256) => writeEntry(store, key, { ...next, sha256, complete: true }),
-      onBad: () => removeEntry(store, key),
-    });
-  }
 }
 
 /**
- * @typedef {object} Remote
- * @property {string} url what the cache knows it by
- * @property {string} name
- * @property {string | undefined} hash
- * @property {boolean} optional
- * @property {(probe: boolean) => Promise<RemoteFile | null>} open probe: a part of it is kept already
- * @property {(known: import('./cache.js').Entry) => Promise<'same' | 'changed' | 'unknown' | 'unreachable'>} compare
+ * Chrome before 119 and Firefox before 111 send an Authorization header along a redirect to another origin. Browsers that have
+ * Promise.withResolvers are newer.
  */
-
-/**
- * @param {import('./cache.js').Entry} entry
- * @param {RemoteFile} file
- */
-function sameFile(entry, file) {
-  if (entry.bytes !== file.size) return false;
-  return entry.etag || file.etag
-    ? entry.etag === file.etag
-    : Boolean(entry.modified) && entry.modified === file.modified;
-}
+const sendsHeadersAlong = () => !('withResolvers' in Promise);
 
 /**
  * The URL of another file in the same folder, with the same query.
@@ -315,14 +266,6 @@ export function siblingUrl(folder, name) {
   return url.href;
 }
 
-/** @param {unknown} error */
-async function storageMessage(error) {
-  const text = messageOf(error);
-  if (!(error instanceof Error) || error.name !== 'QuotaExceededError') return text;
-  const { usage, quota } = (await globalThis.navigator?.storage?.estimate?.().catch(() => null)) ?? {};
-  return quota === undefined ? text : `${text} (${usage} of ${quota} bytes are in use)`;
-}
-
 /** @param {OpenFile} file */
 async function refuseStranger(file) {
   if (file.size === 0) return;
@@ -332,156 +275,4 @@ async function refuseStranger(file) {
   if (!stranger) return;
   file.close();
   throw qwenError('format', `${file.name}: ${stranger}`);
-}
-
-/**
- * @param {string} name
- * @param {import('./cache.js').StoreFile} file
- * @returns {OpenFile}
- */
-function storedFile(name, file) {
-  let open = true;
-  return {
-    name,
-    size: file.size(),
-    phase: 'cache',
-    fill: (view, offset) => file.read(view, offset),
-    async finish() {},
-    close() {
-      if (open) file.close();
-      open = false;
-    },
-  };
-}
-
-/**
- * A file on disk (Node); null where it is absent.
- * @param {string} url
- * @param {string} name
- * @returns {RemoteFile | null}
- */
-function diskFile(url, name) {
-  const node = /** @type {any} */ (globalThis).qwen2Node;
-  if (!node) throw qwenError('usage', `${url}: a page cannot read a path; give an http(s) URL or a File`);
-  let file;
-  try {
-    file = /** @type {import('../host.js').NodeFiles} */ (node).openPath(url);
-  } catch (error) {
-    throw qwenError('storage', `${url}: ${messageOf(error)}`, error);
-  }
-  if (!file) return null;
-  const { size, read, close } = file;
-  let open = true;
-  return {
-    name,
-    size,
-    etag: '',
-    modified: '',
-    phase: 'download',
-    fill(view, offset) {
-      const n = read(view, offset);
-      if (n === 0) throw qwenError('format', `${url}: ended at ${offset} of ${size} bytes (it became shorter)`);
-      return n;
-    },
-    async finish() {},
-    close() {
-      if (open) close();
-      open = false;
-    },
-  };
-}
-
-/**
- * @param {Blob} blob
- * @param {string} name
- * @param {{ block: number, ahead: number }} blocks
- */
-function blobFile(blob, name, blocks) {
-  const read = async (/** @type {number} */ offset, /** @type {number} */ length) => {
-    try {
-      return new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer());
-    } catch (error) {
-      throw qwenError('storage', `${name}: cannot be read any more (${messageOf(error)}); pick the file again`, error);
-    }
-  };
-  return new AheadFile(name, blob.size, read, blocks);
-}
-
-/**
- * Random access that answers later: read in large blocks, the next ones asked for while one is consumed.
- * @implements {OpenFile}
- */
-class AheadFile {
-  phase = /** @type {const} */ ('download');
-  #read;
-  #blocks;
-  /** @type {Map<number, Promise<Uint8Array>>} by index, the current block and those ahead of it */
-  #pending = new Map();
-  /** @type {{ index: number, bytes: Uint8Array } | null} */
-  #current = null;
-
-  /**
-   * @param {string} name
-   * @param {number} size
-   * @param {(offset: number, length: number) => Promise<Uint8Array>} read
-   * @param {{ block: number, ahead: number }} blocks
-   */
-  constructor(name, size, read, blocks) {
-    this.name = name;
-    this.size = size;
-    this.#read = read;
-    this.#blocks = blocks;
-  }
-
-  /**
-   * @param {Uint8Array} view
-   * @param {number} offset
-   */
-  fill(view, offset) {
-    const { block } = this.#blocks;
-    const index = Math.floor(offset / block);
-    if (this.#current?.index === index) return this.#copy(this.#current.bytes, view, offset - index * block);
-    return this.#load(index).then((bytes) => this.#copy(bytes, view, offset - index * block));
-  }
-
-  async finish() {}
-
-  close() {
-    this.#pending.clear();
-    this.#current = null;
-  }
-
-  /**
-   * @param {Uint8Array} bytes
-   * @param {Uint8Array} view
-   * @param {number} at
-   */
-  #copy(bytes, view, at) {
-    const part = bytes.subarray(at, at + view.length);
-    view.set(part);
-    return part.length;
-  }
-
-  /** @param {number} index */
-  async #load(index) {
-    for (const old of this.#pending.keys()) if (old < index) this.#pending.delete(old);
-    for (let i = index; i <= index + this.#blocks.ahead; i++) this.#ask(i);
-    const bytes = await /** @type {Promise<Uint8Array>} */ (this.#pending.get(index));
-    this.#current = { index, bytes };
-    return bytes;
-  }
-
-  /** @param {number} index */
-  #ask(index) {
-    const { block } = this.#blocks;
-    const offset = index * block;
-    if (offset >= this.size || this.#pending.has(index)) return;
-    const length = Math.min(block, this.size - offset);
-    const promise = this.#read(offset, length).then((bytes) => {
-      if (bytes.length === length) return bytes;
-      throw qwenError('usage', `${this.name}: ${length} bytes asked at ${offset}, ${bytes.length} given`);
-    });
-    promise.catch(() => {}); // an error belongs to whoever gets as far as this block
-    this.#pending.set(index, promise);
-  }
 }

@@ -1,11 +1,14 @@
-// A manifest names the files of one model, their sizes and hashes, and where they come from (models/README.md describes the
-// format): it is read here, and a file of it is put together from its sources. A source that fails is followed by the next
-// one from the same byte on; the hash tells whether all was well.
-import { messageOf, QwenError, qwenError } from '../errors.js';
+// A manifest names the files of one model, their sizes and hashes, and where they come from; models/README.md describes the
+// format. Version 2 has sums of chunks too, so that wrong bytes are found as they come.
+import { messageOf, qwenError } from '../errors.js';
+
+export const MANIFEST_FORMAT = 'qwen2-wasm-manifest';
+export const MANIFEST_VERSION = 2;
+const OLDEST_VERSION = 1;
+const CHUNK_MIN = 1 << 16;
+const CHUNK_MAX = 64 << 20;
 
 /** @typedef {Extract<import('../protocol.js').FilePlace, { kind: 'sources' }>} SourcesPlace */
-/** @typedef {import('./files.js').RemoteFile} RemoteFile */
-/** @typedef {(url: string) => Promise<import('./files.js').OpenFile | null>} OpenPart */
 
 /**
  * The files of a manifest, by name.
@@ -21,9 +24,12 @@ export function parseManifest(text, base) {
   } catch (error) {
     throw qwenError('format', `${base}: not JSON (${messageOf(error)})`, error);
   }
-  if (manifest?.format !== 'qwen2-wasm-manifest' || manifest.version !== 1) {
-    const found = `format ${JSON.stringify(manifest?.format)}, version ${JSON.stringify(manifest?.version)}`;
-    throw qwenError('format', `${base}: not a manifest of version 1 (${found})`);
+  const { format, version } = manifest ?? {};
+  const known = Number.isInteger(version) && version >= OLDEST_VERSION && version <= MANIFEST_VERSION;
+  if (format !== MANIFEST_FORMAT || !known) {
+    const found = `format ${JSON.stringify(format)}, version ${JSON.stringify(version)}`;
+    const want = `version ${OLDEST_VERSION} to ${MANIFEST_VERSION}`;
+    throw qwenError('format', `${base}: not a manifest of ${want} (${found})`);
   }
   if (!Array.isArray(manifest.files) || manifest.files.length === 0) {
     throw qwenError('format', `${base}: the manifest lists no files`);
@@ -44,7 +50,7 @@ export function parseManifest(text, base) {
  * @returns {SourcesPlace}
  */
 function parseFile(file, base) {
-  const { name, bytes, sha256, sources } = file ?? {};
+  const { name, bytes, sha256, sources, chunks } = file ?? {};
   const where = `${base}: file ${JSON.stringify(name)}`;
   if (typeof name !== 'string' || !name || /[/\\]/.test(name)) throw qwenError('format', `${where}: not a file's name`);
   if (!Number.isSafeInteger(bytes) || bytes < 0)
@@ -55,7 +61,33 @@ function parseFile(file, base) {
   const known = (Array.isArray(sources) ? sources : []).map((source) => parseSource(source, bytes, base, where));
   const usable = /** @type {{ bytes: number, urls: string[] }[][]} */ (known.filter(Boolean));
   if (usable.length === 0) throw qwenError('format', `${where}: no source of a known kind`);
-  return { kind: 'sources', bytes, sha256: sha256.toLowerCase(), sources: usable };
+  const place = { kind: /** @type {const} */ ('sources'), bytes, sha256: sha256.toLowerCase(), sources: usable };
+  return chunks === undefined ? place : { ...place, chunks: parseChunks(chunks, bytes, where) };
+}
+
+/**
+ * @param {any} chunks
+ * @param {number} total
+ * @param {string} where
+ * @returns {{ bytes: number, sha256: string }}
+ */
+function parseChunks(chunks, total, where) {
+  const { bytes, sha256 } = chunks ?? {};
+  if (!Number.isInteger(bytes) || bytes < CHUNK_MIN || bytes > CHUNK_MAX) {
+    throw qwenError('format', `${where}: chunks.bytes is ${JSON.stringify(bytes)}, not ${CHUNK_MIN} to ${CHUNK_MAX}`);
+  }
+  const count = Math.ceil(total / bytes);
+  if (!Array.isArray(sha256) || sha256.length !== count) {
+    const found = Array.isArray(sha256) ? `${sha256.length} sums` : JSON.stringify(sha256);
+    throw qwenError(
+      'format',
+      `${where}: chunks.sha256 has ${found}, ${total} bytes in chunks of ${bytes} have ${count}`,
+    );
+  }
+  const odd = sha256.find((sum) => typeof sum !== 'string' || !/^[0-9a-f]{64}$/i.test(sum));
+  if (odd !== undefined)
+    throw qwenError('format', `${where}: chunks.sha256 has ${JSON.stringify(odd)}, not 64 hexadecimal digits`);
+  return { bytes, sha256: sha256.join('').toLowerCase() };
 }
 
 /**
@@ -70,125 +102,55 @@ function parseSource(source, bytes, base, where) {
   if (!Array.isArray(parts) || !parts.every((part) => Number.isSafeInteger(part?.bytes) && Array.isArray(part.urls))) {
     return null;
   }
+  if (parts.some((part) => part.urls.length === 0)) return null;
   const total = parts.reduce((sum, part) => sum + part.bytes, 0);
   if (total !== bytes)
     throw qwenError('format', `${where}: ${bytes} bytes, but the parts of a source add up to ${total}`);
   try {
     return parts.map((part) => ({
       bytes: part.bytes,
-      urls: part.urls.map((/** @type {string} */ url) => new URL(url, base).href),
+      urls: part.urls.map((/** @type {string} */ url) => allowedUrl(new URL(url, base), new URL(base))),
     }));
   } catch (error) {
     throw qwenError('format', `${where}: ${messageOf(error)}`, error);
   }
 }
 
-/** @implements {RemoteFile} */
-export class ManifestFile {
-  phase = /** @type {const} */ ('download');
-  modified = '';
-  #sources;
-  #openPart;
-  /** Of the source in use. */
-  #source = 0;
-  /** @type {{ start: number, end: number, file: import('./files.js').OpenFile } | null} */
-  #part = null;
-  /** @type {string[]} */
-  #failures = [];
-
-  /**
-   * @param {string} name
-   * @param {SourcesPlace} place
-   * @param {OpenPart} openPart
-   */
-  constructor(name, place, openPart) {
-    this.name = name;
-    this.size = place.bytes;
-    this.etag = place.sha256;
-    this.#sources = place.sources;
-    this.#openPart = openPart;
+/**
+ * What a stranger's manifest may make this machine read: nothing of its disk and nothing of the networks that only it reaches.
+ * @param {URL} url
+ * @param {URL} base
+ */
+function allowedUrl(url, base) {
+  const own = url.protocol === base.protocol && url.host === base.host;
+  if (!own && base.protocol !== 'file:') {
+    if (!/^https?:$/.test(url.protocol))
+      throw new Error(`${url.href}: a manifest of ${base.origin} may name http(s) only`);
+    if (isPrivate(url.hostname) && !isPrivate(base.hostname))
+      throw new Error(`${url.href}: a manifest of ${base.origin} may not name hosts of a private network`);
+  } else if (!/^(https?|file):$/.test(url.protocol)) {
+    throw new Error(`${url.href}: only http, https and (on this disk) file URLs are read`);
   }
+  return url.href;
+}
 
-  /**
-   * @param {string} name
-   * @param {SourcesPlace} place
-   * @param {OpenPart} openPart
-   */
-  static async open(name, place, openPart) {
-    const file = new ManifestFile(name, place, openPart);
-    if (file.size > 0) await file.#trying(() => file.#partAt(0));
-    return file;
-  }
-
-  /**
-   * @param {Uint8Array} view
-   * @param {number} offset
-   * @returns {Promise<number>}
-   */
-  fill(view, offset) {
-    return this.#trying(async () => {
-      const { start, end, file } = await this.#partAt(offset);
-      return await file.fill(view.subarray(0, end - offset), offset - start);
-    });
-  }
-
-  async finish() {}
-
-  close() {
-    this.#part?.file.close();
-    this.#part = null;
-  }
-
-  /**
-   * Goes from source to source until one does it.
-   * @template T
-   * @param {() => Promise<T>} step
-   * @returns {Promise<T>}
-   */
-  async #trying(step) {
-    for (;;) {
-      try {
-        return await step();
-      } catch (error) {
-        this.close();
-        if (error instanceof QwenError && error.code === 'aborted') throw error;
-        this.#failures.push(messageOf(error));
-        if (++this.#source < this.#sources.length) continue;
-        throw qwenError('network', `${this.name}: no source gave it: ${this.#failures.join('; ')}`, error);
-      }
+/**
+ * Whether a name, as URL writes it, is one of this machine or of a private network.
+ * @param {string} host
+ */
+function isPrivate(host) {
+  const name = host.replace(/\.$/, '');
+  if (/^\[/.test(name)) {
+    const mapped = /^\[::(?:ffff:)?([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(name);
+    if (mapped) {
+      const [high, low] = [parseInt(mapped[1], 16), parseInt(mapped[2], 16)];
+      return isPrivate([high >> 8, high & 255, low >> 8, low & 255].join('.'));
     }
+    return /^\[(::1?\]|f[cd]|fe[89ab])/.test(name);
   }
-
-  /** @param {number} offset */
-  async #partAt(offset) {
-    if (this.#part && offset >= this.#part.start && offset < this.#part.end) return this.#part;
-    this.close();
-    let start = 0;
-    for (const part of this.#sources[this.#source]) {
-      const end = start + part.bytes;
-      if (offset < end) {
-        this.#part = { start, end, file: await this.#openAny(part) };
-        return this.#part;
-      }
-      start = end;
-    }
-    throw qwenError('internal', `${this.name}: byte ${offset} of ${this.size} was asked for`);
-  }
-
-  /** @param {{ bytes: number, urls: string[] }} part */
-  async #openAny(part) {
-    const failures = [];
-    for (const url of part.urls) {
-      try {
-        const file = await this.#openPart(url);
-        if (file?.size === part.bytes) return file;
-        file?.close();
-        failures.push(`${url}: ${file ? `${file.size} bytes, expected ${part.bytes}` : 'not there'}`);
-      } catch (error) {
-        if (error instanceof QwenError && error.code === 'aborted') throw error;
-        failures.push(messageOf(error));
-      }
-    }
-    throw qwenError('network', failures.join('; '));
-  }
+  if (/^\d+\.\d+\.\d+\.\d+$/.test(name))
+    return /^(0|10|127|169\.254|192\.168|172\.(1[6-9]|2\d|3[01])|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\./.test(name);
+  return (
+    name === 'localhost' || !name.includes('.') || /\.(localhost|local|internal|intranet|lan|home\.arpa)$/.test(name)
+  );
 }

@@ -1,14 +1,16 @@
 // plan() and load() in the worker. The headers are read once, by a small engine that only plans; then the memory is made in
 // its final size and the engine that stays reads the same header bytes from a copy, and the weights behind them.
-import { messageOf, qwenError } from '../errors.js';
+import { messageOf, QwenError, qwenError } from '../errors.js';
 import { buildName } from '../protocol.js';
 import { Files } from '../weights/files.js';
 import { parseManifest } from '../weights/manifest.js';
 import { mainOf } from '../weights/source.js';
+import { mirrorsOf } from '../weights/sources-file.js';
 import { compileWasm } from './compile.js';
 import { startTrial } from './instance.js';
 import { fixedMemory, growingMemory, pagesFor } from './memory.js';
 import { decideBuild } from './trial.js';
+import { Meter } from './meter.js';
 import { turn } from './turn.js';
 import { Wasm } from './wasm.js';
 
@@ -16,7 +18,8 @@ import { Wasm } from './wasm.js';
 const FEED_BYTES = 4 << 20;
 /** The event loop turns once for so many bytes. */
 const TURN_BYTES = 32 << 20;
-const PROGRESS_MS = 50;
+/** A load whose bytes were wrong is begun again so often: at another source, or without the copy that was damaged. */
+const LOADS_MAX = 4;
 const DEFAULT_CONTEXT = 4096;
 const LEAST_CONTEXT = 512;
 
@@ -26,6 +29,7 @@ const LEAST_CONTEXT = 512;
  *   signal: AbortSignal,
  *   store: import('../host.js').Store | null,
  *   trial: { store: () => Promise<import('../host.js').Store | null>, device: string },
+ *   openPath: import('../host.js').OpenPath | undefined,
  *   readPage: (file: number, offset: number, length: number) => Promise<Uint8Array>,
  *   progress: (progress: import('../types.js').Progress) => void,
  *   note: (note: string) => void,
@@ -66,60 +70,47 @@ class Headers {
   }
 }
 
-/** Counts the bytes of all files as one number that only grows. */
-class Meter {
-  total = /** @type {number | null} */ (null);
-  #report;
-  #last = 0;
-  #done = 0;
-  /** @type {Map<number, number>} */
-  #reached = new Map();
-
-  /** @param {LoadContext['progress']} report */
-  constructor(report) {
-    this.#report = report;
-  }
-
-  /**
-   * @param {number} file
-   * @param {number} end bytes before it are in
-   * @param {'download' | 'cache'} phase
-   */
-  reach(file, end, phase) {
-    const before = this.#reached.get(file) ?? 0;
-    if (end <= before) return;
-    this.#reached.set(file, end);
-    this.#done += end - before;
-    const now = performance.now();
-    if (now - this.#last < PROGRESS_MS) return;
-    this.#last = now;
-    this.#report({ phase, loaded: this.#done, total: this.total });
-  }
-
-  /** @param {'download' | 'cache'} phase */
-  finish(phase) {
-    if (this.total !== null) this.#report({ phase, loaded: this.total, total: this.total });
-  }
-}
-
 /** One load: its files, the header bytes, and the two dialogues. */
 class Loader {
   meter;
   files;
   #main;
   #headers = new Headers();
+  /** @type {import('../weights/open-file.js').OpenFile[]} by the numbers that C gives them */
+  #numbered = [];
+  /** @type {import('../weights/open-file.js').OpenFile | null} the one that is being read */
+  #current = null;
 
   /**
    * @param {LoadRequest} request
    * @param {LoadContext} context
    * @param {boolean} headersOnly
+   * @param {number} [mirror] of a manifest's mirrors, the one to begin with
    */
-  constructor(request, context, headersOnly) {
+  constructor(request, context, headersOnly, mirror) {
     const { source, sha256, token } = request;
-    const { signal, store, readPage, note } = context;
+    const { signal, store, openPath, readPage, note } = context;
     this.#main = source.main;
     this.meter = new Meter(context.progress);
-    this.files = new Files({ source, sha256, token, signal, store, readPage, note, headersOnly });
+    const moved = () => this.#moved();
+    const waiting = (/** @type {number} */ bytes) => this.meter.wait(bytes);
+    const rest = { signal, store, openPath, readPage, note, moved, waiting };
+    this.files = new Files({ source, sha256, token, headersOnly, mirror, ...rest });
+    this.meter.total = this.files.totalBytes;
+  }
+
+  /** Bytes have come that the engine has not asked for yet. */
+  #moved() {
+    this.#numbered.forEach((file, n) => this.meter.reach(n, file.here ?? 0, file.phase));
+  }
+
+  /**
+   * One file is read at a time: another one gives its connections back.
+   * @param {import('../weights/open-file.js').OpenFile | null} file
+   */
+  async #turnTo(file) {
+    if (this.#current && this.#current !== file) await this.#current.pause?.();
+    this.#current = file;
   }
 
   /**
@@ -128,8 +119,7 @@ class Loader {
    * @param {boolean} keep whether these are the headers, to be kept
    */
   async run(wasm, keep) {
-    /** @type {import('../weights/files.js').OpenFile[]} */
-    const opened = [];
+    this.#numbered = [];
     let sinceTurn = 0;
     /** @type {'download' | 'cache'} */
     let phase = 'download';
@@ -138,21 +128,24 @@ class Loader {
       const want = wasm.want();
       if (want.kind === 'nothing') return phase;
       if (want.kind === 'open') {
+        if (keep) await this.#turnTo(null);
         const file = await this.files.open(want.name, want.optional);
-        if (file) opened.push(file);
+        if (file) this.#numbered.push(file);
+        this.meter.total ??= this.files.totalBytes;
         wasm.opened(file ? file.size : -1);
         continue;
       }
-      const file = opened[want.file];
+      const file = this.#numbered[want.file];
       const view = wasm.target(Math.min(want.bytes, FEED_BYTES));
       const known = keep ? 0 : this.#headers.fill(want.file, view, want.offset);
+      if (!known && file !== this.#current) await this.#turnTo(file);
       const filled = known || file.fill(view, want.offset);
       const n = typeof filled === 'number' ? filled : await filled;
       if (n < 1) throw qwenError('format', `${file.name}: ended at ${want.offset} of ${file.size} bytes`);
       if (keep) this.#headers.keep(want.file, want.offset, wasm.target(n).slice());
       if (!known) phase = file.phase;
       wasm.feed(n);
-      this.meter.reach(want.file, want.offset + n, phase);
+      this.meter.reach(want.file, Math.max(want.offset + n, file.here ?? 0), phase);
       sinceTurn += n;
       if (sinceTurn >= TURN_BYTES) {
         sinceTurn = 0;
@@ -281,6 +274,7 @@ export async function planModel(request, context) {
     const { threads, shared } = request.wasm;
     const pages = pagesFor(plan.heapBytes, threads);
     const { cachedBytes } = loader.files;
+    const free = (await context.store?.free().catch(() => Infinity)) ?? 0;
     const advice = memoryRefusal(pages, shared) ? adviceFor(plan) : [];
     return {
       downloadBytes: Math.max(0, plan.fileBytes - cachedBytes),
@@ -288,6 +282,7 @@ export async function planModel(request, context) {
       weightBytes: plan.weightBytes,
       kvBytes: plan.kvBytes,
       peakBytes: pages * 65536,
+      storageBytes: Number.isFinite(free) ? free : null,
       fits: advice.length === 0,
       advice,
     };
@@ -335,19 +330,70 @@ function adviceFor({ contextLength, kvBytes, weightBytes }) {
 export async function loadModel(request, context) {
   const { wasm: choice, chosen, planner } = await decideAndCompile(request, context);
   const full = { ...(await withoutManifest(request, context, false)), wasm: choice };
-  const loader = new Loader(full, context, false);
-  try {
+  return withRightBytes(full, context, async (loader) => {
     const plan = await readHeaders(loader, full, planner);
     loader.meter.total = plan.fileBytes;
     const { wasm, bytes, relaxed } = await startWithMemory({ loader, request: full, context, plan, chosen, planner });
-    await turn(); // threads that the engine makes come up while this event loop turns
-    const phase = await loader.run(wasm, false);
-    await loader.files.finish();
-    loader.meter.finish(phase);
+    try {
+      await turn(); // threads that the engine makes come up while this event loop turns
+      loader.files.stream();
+      const phase = await loader.run(wasm, false);
+      await loader.files.finish();
+      loader.meter.finish(phase);
+    } catch (error) {
+      wasm.close();
+      throw error;
+    }
     const { info, ...rest } = describe(wasm, { wasmBytes: bytes, simd: relaxed ? 'relaxed' : 'base' });
     return { ...rest, info: { ...info, name: info.name ?? full.source.main } };
-  } finally {
-    loader.files.close();
+  });
+}
+
+/**
+ * Brings a model to this device and loads nothing.
+ * @param {LoadRequest} request
+ * @param {LoadContext} context
+ * @returns {Promise<number>} the bytes of all its files
+ */
+export async function fetchModel(request, context) {
+  const full = await withoutManifest(request, context, false);
+  const { planner } = await compileBoth(request.wasm);
+  return withRightBytes(full, context, async (loader) => {
+    const { fileBytes } = await readHeaders(loader, full, planner);
+    loader.meter.total = fileBytes;
+    loader.files.stream();
+    await loader.files.finish();
+    loader.meter.finish('download');
+    return fileBytes;
+  });
+}
+
+/**
+ * Runs a load; where the bytes of a source or of a kept copy turn out to be wrong, again without it.
+ * @template T
+ * @param {LoadRequest} request
+ * @param {LoadContext} context
+ * @param {(loader: Loader) => Promise<T>} load
+ * @returns {Promise<T>}
+ */
+async function withRightBytes(request, context, load) {
+  const places = Object.values(request.source.files);
+  const mirrors = Math.max(1, ...places.map((place) => (place.kind === 'sources' ? mirrorsOf(place).length : 1)));
+  let mirror = 0;
+  for (let round = 1; ; round++) {
+    const loader = new Loader(request, context, false, mirror);
+    try {
+      return await load(loader);
+    } catch (error) {
+      const { faults, sourceFaults } = loader.files;
+      const wrong = error instanceof QwenError && error.code === 'integrity' && faults > 0;
+      // A copy that was wrong is out of the way; a source that was wrong is not asked again.
+      if (sourceFaults > 0) mirror++;
+      if (!wrong || round === LOADS_MAX || mirror >= mirrors) throw error;
+      context.note(`${error.message}: it is fetched again`);
+    } finally {
+      loader.files.close();
+    }
   }
 }
 

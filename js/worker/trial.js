@@ -1,6 +1,6 @@
 // simd: 'auto' where both builds validate: the trial that each build carries (src/kernels/kernel_choice.c) is run now and then on
 // a device, and what won is remembered beside the models. Results do not depend on the choice, only speed does.
-import { SIMD_FILE } from '../weights/cache.js';
+import { SIMD_FILE } from '../weights/store.js';
 
 /** The base build is taken where it is faster by more than this: a little is what other work on the machine makes. */
 const CLEARLY = 1.05;

@@ -1,9 +1,9 @@
 // The one script of all workers. By its name a worker knows its part: the engine (owns the wasm; loads; runs jobs), the
 // renderer of chat templates, or one of Emscripten's threads, whose part is in the glue that wasm.js brings along.
-import { opfsStore } from '../weights/cache.js';
+import { opfsStore } from '../weights/opfs-store.js';
 import { qwenError, toQwenError } from '../errors.js';
 import { Jobs } from './jobs.js';
-import { loadModel, planModel } from './loading.js';
+import { fetchModel, loadModel, planModel } from './loading.js';
 import { buildName, ENGINE_WORKER, errorToPlain, plainToError, TEMPLATE_WORKER } from '../protocol.js';
 import { renderTemplate } from './template.js';
 import { compileWasm } from './compile.js';
@@ -145,6 +145,12 @@ class EngineWorker {
         return { value: await planModel(message, await this.#loadContext(message, request, [])) };
       case 'load':
         return { value: await this.#load(message, request) };
+      case 'fetch': {
+        /** @type {string[]} */
+        const notes = [];
+        const bytes = await fetchModel(message, await this.#loadContext(message, request, notes));
+        return { value: { bytes, notes } };
+      }
       case 'selftest':
         return { value: await selfTest(message.wasm) };
       case 'tokenize': {
@@ -199,6 +205,7 @@ class EngineWorker {
       signal: request.control.signal,
       store: await storeOf(message, notes),
       trial: { store: async () => deviceStore(message.cache), device: `${WASM_VERSION} ${agent()}` },
+      openPath: node?.openPath,
       readPage: (file, offset, length) => this.#readPage(file, offset, length),
       progress: request.port.progress,
       note: (note) => notes.push(note),

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { after, before, test } from 'node:test';
-import { compareWithServer, HttpFile } from '../../js/weights/fetch.js';
+import { compareWithServer } from '../../js/weights/http-compare.js';
+import { HttpFile } from '../../js/weights/http-file.js';
 import { someBytes, startStub } from './support/stub-server.js';
 
 const BYTES = someBytes(300_000);

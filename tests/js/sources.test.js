@@ -1,12 +1,13 @@
 // What may be given as a model's source, and how files of the network come, are kept, and are trusted.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { keyOf, modelCacheOver, readEntry } from '../../js/weights/cache.js';
+import { copiesOf, keyOf, lookAt } from '../../js/weights/kept-copy.js';
+import { modelCacheOver } from '../../js/weights/model-cache.js';
 import { Files, siblingUrl } from '../../js/weights/files.js';
 import { hubUrl } from '../../js/weights/hub.js';
 import { parseManifest } from '../../js/weights/manifest.js';
@@ -21,14 +22,8 @@ const hashOf = (bytes) => createHash('sha256').update(bytes).digest('hex');
 /** @type {Awaited<ReturnType<typeof startStub>>} */
 let stub;
 let folder = '';
-before(async () => {
-  stub = await startStub();
-  /** @type {any} */ (globalThis).qwen2Node = nodeFiles;
-});
-after(async () => {
-  delete (/** @type {any} */ (globalThis).qwen2Node);
-  await stub.close();
-});
+before(async () => (stub = await startStub()));
+after(() => stub.close());
 beforeEach((t) => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'qw-cache-'));
   t.after?.(() => rmSync(folder, { recursive: true, force: true }));
@@ -100,9 +95,18 @@ async function filesOf(url, { notes = [], ...more } = {}) {
     note: (note) => notes.push(note),
     headersOnly: false,
     store: await nodeFiles.folderStore(folder),
+    openPath: nodeFiles.openPath,
+    retryMs: 5,
     readPage: () => Promise.reject(new Error('no page')),
     ...more,
   });
+}
+
+/** The one copy of a file. */
+async function copyOf(url, sha256) {
+  const copies = await copiesOf(await nodeFiles.folderStore(folder), keyOf({ url, sha256 }));
+  assert.equal(copies.length, 1);
+  return copies[0];
 }
 
 /** Reads a range of the main file as the loader does, finishes, and closes. */
@@ -229,7 +233,7 @@ test('an interrupted load goes on from what was kept, and ends with the right by
 test('29 stale bytes and a server without ranges give the file, not a mixture', async () => {
   const url = stub.serve('/m.gguf', BYTES, { noRanges: true });
   await load(await filesOf(url));
-  const data = path.join(folder, `${keyOf(url)}.bin`);
+  const data = path.join(folder, `${(await copyOf(url)).id}.bin`);
   truncateSync(data, 29);
   writeFileSync(data, Buffer.alloc(29, 1));
   assert.deepEqual((await load(await filesOf(url))).bytes, BYTES);
@@ -253,30 +257,35 @@ test('a hash for a file that the model does not have is a usage error', async ()
 });
 
 test('a cache that fails at the start, in the middle or at the end leaves the load working, with a note', async () => {
-  for (const failAt of [0, 300_000, Infinity]) {
-    const url = stub.serve('/m.gguf', BYTES);
+  const large = someBytes(5_000_000);
+  for (const failAt of [0, 3_000_000, Infinity]) {
+    const url = stub.serve('/m.gguf', large);
     const store = await nodeFiles.folderStore(folder);
     const quota = () => {
       throw new DOMException('full', 'QuotaExceededError');
     };
     const faulty = {
       ...store,
-      write: (name, text) =>
-        failAt === Infinity && text.includes('"complete":true') ? quota() : store.write(name, text),
+      write: (name, text) => (failAt === Infinity && name.endsWith('.done') ? quota() : store.write(name, text)),
       open: async (name, write) => {
         if (write && failAt === 0) quota();
         const file = await store.open(name, write);
-        return { ...file, write: (bytes, at) => (at >= failAt ? quota() : file.write(bytes, at)) };
+        const room = (at, length) => at + length <= failAt;
+        return file && { ...file, write: (bytes, at) => (room(at, bytes.length) ? file.write(bytes, at) : quota()) };
       },
     };
     const notes = [];
     const { bytes } = await load(await filesOf(url, { store: faulty, notes }));
-    assert.deepEqual(bytes, BYTES);
+    assert.deepEqual(bytes, large);
     assert.match(notes.join(), /not kept on this device: full/, `failing at ${failAt}`);
-    assert.deepEqual(
-      readdirSync(folder).filter((name) => name.endsWith('.bin')),
-      [],
-    );
+    const kept = (
+      await modelCacheOver(
+        async () => store,
+        async () => true,
+      ).list()
+    ).filter((one) => one.complete);
+    assert.deepEqual(kept, []);
+    rmSync(folder, { recursive: true });
   }
 });
 
@@ -414,11 +423,22 @@ test('what is no manifest is a format error that says what was found', () => {
     assert.throws(() => parseManifest(text, 'https://h.example/m.json'), code('format', words));
 });
 
-test('an entry that cannot be read counts as none', async () => {
+test('a copy whose description cannot be read counts as none, is listed, and goes with the others', async () => {
   const store = await nodeFiles.folderStore(folder);
+  const id = `${'a'.repeat(32)}-1`;
+  const cache = modelCacheOver(
+    async () => store,
+    async () => true,
+  );
   for (const text of ['', '{', 'null', '{"url": 1}']) {
-    await store.write('ab.json', text);
-    assert.equal(await readEntry(store, 'ab'), null);
+    await store.write(`${id}.json`, text);
+    await store.write(`${id}.bin`, 'bytes');
+    await store.write(`${id}.done`, '');
+    const { entry, complete } = await lookAt(store, id);
+    assert.deepEqual([entry, complete], [null, false]);
+    const [listed] = await cache.list();
+    assert.deepEqual([listed.key, listed.bytes, listed.complete], [id, 5, false]);
+    await cache.delete(id);
+    assert.deepEqual(readdirSync(folder), []);
   }
-  assert.ok(existsSync(path.join(folder, 'ab.json')));
 });
