@@ -13,16 +13,17 @@ export const CHATML =
 /**
  * Messages as Transformers gives them to a template: keys whose value is null are gone, a list of text parts is one text.
  * @param {unknown} messages
+ * @param {boolean} [keepNulls] as other runtimes do: there are templates that ask 'content is none'
  * @returns {Record<string, any>[]}
  */
-export function plainMessages(messages) {
+export function plainMessages(messages, keepNulls = false) {
   if (!Array.isArray(messages)) throw qwenError('usage', `messages is ${typeof messages}, not an array`);
   if (messages.length === 0) throw qwenError('usage', 'the conversation is empty: give at least one message');
   return messages.map((message, i) => {
     if (typeof message !== 'object' || message === null)
       throw qwenError('usage', `message ${i} is ${message}, not an object`);
     if (typeof message.role !== 'string') throw qwenError('usage', `message ${i} has no role`);
-    const kept = Object.entries(message).filter(([, value]) => value !== null && value !== undefined);
+    const kept = Object.entries(message).filter(([, value]) => value !== undefined && (keepNulls || value !== null));
     return { ...Object.fromEntries(kept), ...textContent(message.content, i) };
   });
 }

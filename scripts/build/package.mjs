@@ -27,7 +27,6 @@ function writeNotices() {
   const notices = [
     read(at('scripts/build/notices.txt')),
     `cJSON\n\n${read(at('build/deps/cjson/LICENSE'))}`,
-    `@huggingface/jinja\n\n${read(at('node_modules/@huggingface/jinja/LICENSE'))}`,
     `streaming-markdown\n\n${read(at('node_modules/streaming-markdown/license'))}`,
   ];
   const line = '-'.repeat(80);

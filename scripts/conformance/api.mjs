@@ -2,6 +2,8 @@
 // that the C runner prints too.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
+import { plainMessages } from '../../js/page/chat.js';
+import { renderTemplate } from '../../js/worker/template.js';
 import { REAL_ROW, TINY_ROW, VARIANTS, exactHashes } from '../lib/exact.mjs';
 
 /** fixtures/README.md, Tolerances. */
@@ -9,6 +11,9 @@ const LOGITS_TOLERANCE = 2e-4;
 const LONG_LOGITS_TOLERANCE = 1e-3;
 const HIDDEN_TOLERANCE = 2e-4;
 const LONG_ROW = 100;
+
+/** Of the constructs of templates. */
+const MOST_REFUSED = 0.05;
 
 const EXACT_FLOAT = { quantize: 'none', kvType: 'f32' };
 
@@ -191,6 +196,50 @@ async function chat({ Engine, counter, folder, model }) {
   });
 }
 
+/** As renderTemplate() gives it, or null where it refuses. */
+function rendered(template, variables) {
+  try {
+    return renderTemplate(template, variables, () => new Date(2026, 10, 3, 15, 4, 5));
+  } catch (error) {
+    if (error.code === 'usage' || error.code === 'model') return null;
+    throw error;
+  }
+}
+
+/** Single constructs: Jinja2's text, or a refusal of few; JSON cannot keep the 1.0 that one of them prints. */
+async function constructs({ counter, folder }) {
+  const lines = readLines(folder, 'chat/jinja.jsonl');
+  const tokens = { bos_token: '', eos_token: '<|im_end|>', pad_token: '<|endoftext|>' };
+  let refused = 0;
+  for (const { name, template, messages, tools, text = null } of lines) {
+    counter.where = `api jinja/${name}`;
+    const got = rendered(template, { messages, tools, documents: null, add_generation_prompt: true, ...tokens });
+    if (got === null && text !== null) refused++;
+    else if (text === null) counter.equal('refused', got, null);
+    else counter.equal('text', plainNumbers(got), plainNumbers(text));
+  }
+  counter.where = 'api jinja';
+  counter.check(refused <= lines.length * MOST_REFUSED, `${refused} of ${lines.length} constructs are refused`);
+}
+
+/** The templates of models that think. */
+async function reasoning({ counter, folder }) {
+  const tokens = { bos_token: '<｜begin▁of▁sentence｜>', eos_token: '<｜end▁of▁sentence｜>' };
+  for (const one of readLines(folder, 'reasoning/chat.jsonl')) {
+    const { name, template_name, messages, add_generation_prompt, variables, expected_text = null } = one;
+    const template = readFileSync(path.join(folder, 'reasoning', `${template_name}.jinja`), 'utf8');
+    for (const [keepNulls, want] of [
+      [false, expected_text],
+      [true, one.expected_text_if_null_is_kept],
+    ]) {
+      if (want === undefined || messages.length === 0) continue;
+      counter.where = `api reasoning/${template_name}: ${name}`;
+      const all = { messages: plainMessages(messages, keepNulls), tools: null, add_generation_prompt, ...tokens };
+      counter.equal('text', rendered(template, { ...all, ...variables }), want);
+    }
+  }
+}
+
 /** What the exactness part runs of a folder, as exactHashes() wants it. */
 export function exactModels({ folder, model, tiny }) {
   const models = [];
@@ -221,6 +270,8 @@ const PARTS = [
   { name: 'checkpoints', proof: 'checkpoints', run: checkpoints },
   { name: 'stopping', proof: 'stopping/cases.jsonl', run: stopping },
   { name: 'chat', proof: 'chat/cases.jsonl', run: chat },
+  { name: 'jinja', proof: 'chat/jinja.jsonl', run: constructs },
+  { name: 'reasoning', proof: 'reasoning/chat.jsonl', run: reasoning },
   { name: 'exact', proof: 'checkpoints', run: exact },
 ];
 

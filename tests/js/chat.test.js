@@ -81,7 +81,7 @@ test('range, namespace, loop controls, slices, macros, tests and methods work', 
   const render1 = (template) => renderTemplate(template, { list: [1, 2, 3, 4], people });
   assert.equal(render1("{{ people | rejectattr('role', 'equalto', 'a') | list | tojson }}"), '[{"role": "b"}]');
   assert.equal(render1("{{ 'ab cd'.title() }}"), 'Ab Cd');
-  assert.equal(render1('{{ list is defined }} {{ none_such is defined }}'), 'true false');
+  assert.equal(render1('{{ list is defined }} {{ none_such is defined }}'), 'True False');
   assert.equal(render1('{% for i in range(2, 8, 3) %}{{ i }},{% endfor %}'), '2,5,');
   assert.equal(
     render1('{% set ns = namespace(n=0) %}{% for i in list %}{% set ns.n = ns.n + i %}{% endfor %}{{ ns.n }}'),
