@@ -4,6 +4,7 @@
  * of them; what a query computes does not depend on the tile. */
 #include "model/attention.h"
 
+#include "base/assert.h"
 #include "base/float_exp.h"
 
 #include <math.h>
@@ -206,6 +207,8 @@ static int32_t start_queries(query *queries, const qw_attention_call *c, const t
     size_t d = (size_t)c->config->head_dim, width = d * (size_t)c->config->n_head;
     int32_t n = 0;
 
+    QW_ASSERT((t->end - t->begin) * t->n_heads <= TILE_QUERIES);
+    QW_ASSERT(t->head + t->n_heads <= c->config->n_head && t->end <= c->tokens.n);
     for (int32_t i = t->begin; i < t->end; i++)
         for (int32_t h = t->head; h < t->head + t->n_heads; h++, n++) {
             size_t at = (size_t)i * width + (size_t)h * d;

@@ -141,7 +141,9 @@ static void narrow_to_wanted(run *r)
     const qw_pass *p = r->pass;
     qw_scratch *s = r->s;
 
+    QW_ASSERT(p->n_wanted <= s->max_logits);
     for (int32_t i = 0; i < p->n_wanted; i++) {
+        QW_ASSERT(p->wanted[i] >= i && p->wanted[i] < r->at.n);
         keep_row(s->x, i, p->wanted[i], c->dim);
         keep_row(s->h, i, p->wanted[i], c->dim);
         keep_row(s->cos_sin, i, p->wanted[i], c->head_dim);
@@ -258,8 +260,11 @@ static void embed(const run *r)
     const qw_config *c = &r->m->config;
     const qw_pass *p = r->pass;
 
-    for (int32_t i = 0; i < p->at.n; i++)
+    QW_ASSERT(p->at.n <= r->s->max_tokens);
+    for (int32_t i = 0; i < p->at.n; i++) {
+        QW_ASSERT(p->ids[i] >= 0 && p->ids[i] < c->n_vocab);
         qw_mat_row(r->s->x + (size_t)i * (size_t)c->dim, &r->m->weights.embed, p->ids[i]);
+    }
     qw_rope_angles(r->s->cos_sin, p->at.pos, p->at.n, r->s->inv_freq, c->head_dim / 2, r->s->rope_scale);
     keep_hidden(r, 0, r->s->x);
 }

@@ -4,6 +4,7 @@
 #include "model/kv.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "kernels/ops.h"
 
 static int32_t pages_for(int32_t tokens)
@@ -66,7 +67,7 @@ static qw_status allocate_tables(qw_kv *kv, qw_error *err)
 static qw_status allocate_turns(qw_kv *kv, const qw_config *c, qw_error *err)
 {
     int32_t half = c->head_dim / 2, pages = pages_for(kv->capacity);
-    float inv_freq[128], turn[256], scale; /* head_dim is at most 256 */
+    float inv_freq[QW_HEAD_DIM_MAX / 2], turn[QW_HEAD_DIM_MAX], scale;
 
     if (kv->type != QW_KV_Q8_0) return QW_OK;
     kv->turn_page = qw_alloc_aligned(turn_floats(kv->type, kv->capacity, c->head_dim), sizeof(float));
@@ -124,6 +125,7 @@ void qw_kv_free(qw_kv *kv)
 
 static void drop_page(qw_kv *kv, int32_t page)
 {
+    QW_ASSERT(page >= 0 && page < kv->n_pages && kv->ref[page] > 0);
     if (--kv->ref[page] > 0) return;
     kv->used -= kv->fill[page];
     kv->fill[page] = 0;
@@ -146,8 +148,11 @@ void qw_kv_truncate(qw_kv *kv, int32_t row, int32_t n)
 
 static int32_t take_page(qw_kv *kv)
 {
-    int32_t page = kv->free_pages[--kv->n_free];
+    int32_t page;
 
+    QW_ASSERT(kv->n_free > 0);
+    page = kv->free_pages[--kv->n_free];
+    QW_ASSERT(page >= 0 && page < kv->n_pages && kv->ref[page] == 0);
     kv->ref[page] = 1;
     return page;
 }

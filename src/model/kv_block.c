@@ -2,6 +2,7 @@
  * Keys and values into a page and out of it, in the cache's type. */
 #include "model/kv_block.h"
 
+#include "base/assert.h"
 #include "kernels/dtype.h"
 #include "base/simd.h"
 
@@ -10,9 +11,21 @@
 
 static uint8_t *block_at(const qw_kv *kv, int32_t layer, int32_t page, int32_t head, int32_t which)
 {
-    size_t block = ((size_t)head * (size_t)kv->n_pages + (size_t)page) * 2 + (size_t)which;
+    size_t block;
+
+    QW_ASSERT(layer >= 0 && layer < kv->n_layer && head >= 0 && head < kv->n_kv_head);
+    QW_ASSERT(page >= 0 && page < kv->n_pages);
+    block = ((size_t)head * (size_t)kv->n_pages + (size_t)page) * 2 + (size_t)which;
 
     return kv->layer[layer] + block * kv->block_bytes;
+}
+
+/* The number of a row's page. */
+static int32_t page_of(const qw_kv *kv, int32_t row, int32_t page)
+{
+    QW_ASSERT(row >= 0 && row < kv->max_rows);
+    QW_ASSERT(page >= 0 && page * QW_KV_PAGE < kv->row[row].n);
+    return kv->row[row].pages[page];
 }
 
 void qw_kv_copy_page(qw_kv *kv, int32_t to, int32_t from)
@@ -134,8 +147,9 @@ static void put_block(qw_kv *kv, uint8_t *block, const float *x, int32_t slot, b
 
 void qw_kv_put(qw_kv *kv, int32_t layer, int32_t row, int32_t pos, const float *k, const float *v)
 {
-    int32_t page = kv->row[row].pages[pos / QW_KV_PAGE], slot = pos % QW_KV_PAGE;
+    int32_t page = page_of(kv, row, pos / QW_KV_PAGE), slot = pos % QW_KV_PAGE;
 
+    QW_ASSERT(pos < kv->row[row].n && kv->head_dim <= QW_HEAD_DIM_MAX);
     for (int32_t h = 0; h < kv->n_kv_head; h++, k += kv->head_dim, v += kv->head_dim) {
         const float *bias = bias_of(kv, layer, h);
         float bare[QW_HEAD_DIM_MAX];
@@ -219,7 +233,7 @@ static const float *widen(const qw_kv *kv, const uint8_t *stored, float *block, 
 
 const float *qw_kv_keys(const qw_kv *kv, int32_t layer, int32_t row, int32_t page, int32_t head, float *block)
 {
-    const float *keys = widen(kv, block_at(kv, layer, kv->row[row].pages[page], head, 0), block, true);
+    const float *keys = widen(kv, block_at(kv, layer, page_of(kv, row, page), head, 0), block, true);
     const float *bias = bias_of(kv, layer, head);
 
     if (bias) add_bias(kv, bias, page, block);
@@ -228,10 +242,10 @@ const float *qw_kv_keys(const qw_kv *kv, int32_t layer, int32_t row, int32_t pag
 
 const float *qw_kv_values(const qw_kv *kv, int32_t layer, int32_t row, int32_t page, int32_t head, float *block)
 {
-    return widen(kv, block_at(kv, layer, kv->row[row].pages[page], head, 1), block, false);
+    return widen(kv, block_at(kv, layer, page_of(kv, row, page), head, 1), block, false);
 }
 
 void qw_kv_fetch(const qw_kv *kv, int32_t layer, int32_t row, int32_t page, int32_t head)
 {
-    qw_fetch(block_at(kv, layer, kv->row[row].pages[page], head, 0), 2 * kv->block_bytes);
+    qw_fetch(block_at(kv, layer, page_of(kv, row, page), head, 0), 2 * kv->block_bytes);
 }

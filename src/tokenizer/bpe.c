@@ -5,6 +5,7 @@
 #include "tokenizer/bpe.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 
 #include <string.h>
 
@@ -163,8 +164,10 @@ static void fill(const qw_bpe *bpe, qw_bpe_work *work, qw_text piece)
 static void join(qw_bpe_work *work, size_t at, int32_t result)
 {
     size_t right = at + work->spans[at];
-    uint32_t span = work->spans[at] + work->spans[right];
+    uint32_t span;
 
+    QW_ASSERT(right < work->cap && at + work->spans[at] + work->spans[right] <= work->cap);
+    span = work->spans[at] + work->spans[right];
     work->spans[at] = work->spans[at + span - 1] = span;
     work->ids[right] = -1;
     work->ids[at] = result;
