@@ -1,8 +1,9 @@
-// Makes this checkout buildable: native tools, Emscripten, cJSON, npm packages. Every step looks first whether its work
-// is done, so that a second run takes a second.
-import { copyFileSync, existsSync, mkdirSync, statSync } from 'node:fs';
+// Makes this checkout buildable and testable: native tools, Emscripten, cJSON, npm packages. Every step looks first whether
+// its work is done, so that a second run takes a second.
+//   node scripts/setup.mjs [--build]      --build: only what a build of dist/ needs, as npm start does
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { nodeWithRelaxedSimd } from './lib/node-relaxed.mjs';
-import { at, quietly, say, script } from './lib/run.mjs';
+import { at, quietlyAside, say, script } from './lib/run.mjs';
 import { setUpCjson } from './setup/cjson.mjs';
 import { setUpEmscripten } from './setup/emscripten.mjs';
 import { setUpPackages } from './setup/packages.mjs';
@@ -15,33 +16,48 @@ function checkNode() {
   throw new Error(`Node ${OLDEST_NODE.join('.')} or later is needed, this is ${process.versions.node}`);
 }
 
-/** npm writes node_modules/.package-lock.json when it is done: older than the lockfile means not up to date. */
-function setUpNpm() {
+/**
+ * Packages of the build stand in package.json, those of the tests in tests/package.json, a workspace. npm writes
+ * node_modules/.package-lock.json when it is done: older than the lockfile means not up to date.
+ */
+async function setUpNpm(tests) {
   const done = at('node_modules/.package-lock.json');
-  if (existsSync(done) && statSync(done).mtimeMs >= statSync(at('package-lock.json')).mtimeMs) return;
-  say('  npm ci');
-  quietly('npm', ['ci', '--no-audit', '--no-fund']);
+  const isNew = existsSync(done) && statSync(done).mtimeMs >= statSync(at('package-lock.json')).mtimeMs;
+  const { devDependencies } = JSON.parse(readFileSync(at('tests/package.json'), 'utf8'));
+  const isWhole = Object.keys(devDependencies).every((name) => existsSync(at('node_modules', name)));
+  if (isNew && (isWhole || !tests)) return;
+  say(tests ? '  npm ci' : '  npm ci, without the packages of the tests');
+  await quietlyAside('npm', ['ci', '--no-audit', '--no-fund', ...(tests ? [] : ['--workspaces=false'])]);
 }
 
 /** Tests of the relaxed builds need a newer Node than the oldest that the package supports. */
-function setUpNodeWithRelaxedSimd() {
+async function setUpNodeWithRelaxedSimd() {
   if (nodeWithRelaxedSimd()) return;
   say('  fetching a Node with relaxed SIMD to build/node24');
   const folder = at('build/node24');
   mkdirSync(folder, { recursive: true });
   for (const name of ['package.json', 'package-lock.json'])
     copyFileSync(at('scripts/setup/node24', name), `${folder}/${name}`);
-  quietly('npm', ['ci', '--prefix', folder, '--no-audit', '--no-fund']);
+  await quietlyAside('npm', ['ci', '--prefix', folder, '--no-audit', '--no-fund']);
   if (!nodeWithRelaxedSimd())
     say('  none for this platform: run the tests with Node 22 or later to test the relaxed builds');
 }
 
-await script(async () => {
+/** What uses the machine's apt, one after the other. */
+async function setUpTools(tests) {
+  await setUpPackages(tests);
+  await setUpEmscripten();
+}
+
+/** One after the other too: two npm processes fetch what both need twice. */
+async function setUpPackagesOfNode(tests) {
+  await setUpNpm(tests);
+  if (tests) await setUpNodeWithRelaxedSimd();
+}
+
+await script(async (args) => {
+  const tests = !args.includes('--build');
   say('set-up');
   checkNode();
-  setUpNpm();
-  setUpNodeWithRelaxedSimd();
-  setUpPackages(true);
-  setUpEmscripten();
-  await setUpCjson();
+  await Promise.all([setUpPackagesOfNode(tests), setUpTools(tests), setUpCjson()]);
 });

@@ -8,9 +8,8 @@ const TINY = 'austen-tiny-q8_0.gguf';
 
 await script(async (args) => {
   if (!args.includes('--no-build')) {
-    for (const step of ['setup', 'build']) {
-      if (await show(process.execPath, [at(`scripts/${step}.mjs`)])) return 1;
-    }
+    if (await show(process.execPath, [at('scripts/setup.mjs'), '--build'])) return 1;
+    if (await show(process.execPath, [at('scripts/build.mjs')])) return 1;
   }
   say('site');
   const fresh = at('build/site.new');

@@ -76,6 +76,13 @@ export function captureAside(program, args, options = {}) {
   });
 }
 
+/** As quietly(), while other things go on. */
+export async function quietlyAside(program, args, options = {}) {
+  const { ok, text } = await captureAside(program, args, options);
+  const tail = text.trimEnd().split('\n').slice(-40).join('\n');
+  if (!ok) throw new Error(`${[program, ...args].join(' ')} failed:\n${tail}`);
+}
+
 /** Does all jobs, `width` at a time; the results stand in the order of the jobs. */
 export async function inParallel(width, jobs) {
   const results = new Array(jobs.length);

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import path from 'node:path';
-import { at, quietly, say, sha256 } from '../lib/run.mjs';
+import { at, quietlyAside, say, sha256 } from '../lib/run.mjs';
 import { KEYRING, aptAcquireSettings, debianMirror } from './debian.mjs';
 
 const SHA256 = '3aa806844a03442c00769b83e99970be70fbef03735ff898f4811dd03b9f5ee5';
@@ -36,8 +36,8 @@ async function fromDebian(file) {
   const lines = Object.entries(settings).map(([key, value]) => `${key} "${value}";\n`);
   writeFileSync(config, aptAcquireSettings() + lines.join(''));
   const env = { ...process.env, APT_CONFIG: config };
-  quietly('apt-get', ['update', '-q'], { env, cwd: folder });
-  quietly('apt-get', ['source', '-q', '--download-only', 'cjson'], { env, cwd: folder });
+  await quietlyAside('apt-get', ['update', '-q'], { env, cwd: folder });
+  await quietlyAside('apt-get', ['source', '-q', '--download-only', 'cjson'], { env, cwd: folder });
   const tarball = readdirSync(folder).find((name) => name.endsWith('.orig.tar.gz'));
   if (!tarball) throw new Error('the source package has no .orig.tar.gz');
   await copyFile(path.join(folder, tarball), file);
@@ -73,7 +73,7 @@ export async function setUpCjson() {
   mkdirSync(fresh, { recursive: true });
   if ((await sha256(tarball)) !== SHA256) await fetchTarball(tarball);
   const members = ['cJSON.c', 'cJSON.h', 'LICENSE'].map((name) => `cJSON-1.7.18/${name}`);
-  quietly('tar', ['-xzf', tarball, '-C', fresh, '--strip-components=1', ...members]);
+  await quietlyAside('tar', ['-xzf', tarball, '-C', fresh, '--strip-components=1', ...members]);
   rmSync(at(TARGET), { recursive: true, force: true });
   renameSync(fresh, at(TARGET));
 }

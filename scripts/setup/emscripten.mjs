@@ -2,7 +2,7 @@
 // 'path FOLDER' or 'debian13 FOLDER' (a Debian 13 root that scripts/emcc enters).
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { at, capture, quietly, say, which } from '../lib/run.mjs';
+import { at, capture, quietlyAside, say, which } from '../lib/run.mjs';
 import { aptAcquireSettings, debianMirror } from './debian.mjs';
 import { aptInstall, hasApt } from './packages.mjs';
 
@@ -30,51 +30,57 @@ function findInstalled() {
 }
 
 /** Installs Debian's own package where it is new enough (Debian 13 and later). */
-function installPackage() {
+async function installPackage() {
   if (!hasApt()) return false;
   const candidate = /Candidate: (\S+)/.exec(capture('apt-cache', ['policy', 'emscripten']).stdout)?.[1] ?? '';
   if (!isNewEnough(candidate)) return false;
   say('  installing emscripten');
-  aptInstall('emscripten');
+  await aptInstall('emscripten');
   return true;
 }
 
 /** Runs a command inside a Debian root, in a mount namespace of its own that ends with it. */
-function inJail(jail, ...command) {
+async function inJail(jail, ...command) {
   const steps = 'mount -t proc proc "$1/proc" && exec chroot "$@"';
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C.UTF-8' };
-  quietly('unshare', ['-m', 'sh', '-c', steps, 'sh', jail, ...command], { env });
+  await quietlyAside('unshare', ['-m', 'sh', '-c', steps, 'sh', jail, ...command], { env });
 }
 
+/** What the root has no use for: 1.5 GB of ready libraries that lack some of ours and refuse additions, and reading matter. */
+const LEFT_OUT = ['emscripten/cache', 'doc', 'man', 'info', 'locale'];
+
 /** Makes a Debian 13 root with emscripten in it. False where this machine cannot. */
-function makeJail() {
+async function makeJail() {
   const mirror = debianMirror();
   if (!mirror || !hasApt()) return false;
-  if (!which('debootstrap')) aptInstall('debootstrap');
+  if (!which('debootstrap')) await aptInstall('debootstrap');
   const jail = at(`${JAIL}.new`);
   rmSync(jail, { recursive: true, force: true });
   say(`  making a Debian 13 root in ${JAIL} (about a minute)`);
-  quietly('debootstrap', ['--variant=minbase', 'trixie', jail, mirror]);
+  // A root that is not finished is made anew: nothing is gained by waiting for the disk after each file.
+  const env = { ...process.env, DPKG_FORCE: 'unsafe-io' };
+  await quietlyAside('debootstrap', ['--variant=minbase', 'trixie', jail, mirror], { env });
   writeFileSync(path.join(jail, 'etc/apt/apt.conf.d/90machine'), aptAcquireSettings());
+  const settings = ['force-unsafe-io', ...LEFT_OUT.map((folder) => `path-exclude=/usr/share/${folder}/*`)];
+  writeFileSync(path.join(jail, 'etc/dpkg/dpkg.cfg.d/90lean'), `${settings.join('\n')}\n`);
   say('  installing emscripten there');
-  inJail(jail, 'apt-get', 'update', '-q');
-  inJail(jail, 'apt-get', 'install', '-y', '-q', '--no-install-recommends', 'emscripten');
-  inJail(jail, 'apt-get', 'clean');
-  // The package's 1.5 GB of ready libraries lack some that we need and refuse additions: ours are made by warmCache().
+  await inJail(jail, 'apt-get', 'update', '-q');
+  await inJail(jail, 'apt-get', 'install', '-y', '-q', '--no-install-recommends', 'emscripten');
+  await inJail(jail, 'apt-get', 'clean');
   rmSync(path.join(jail, 'usr/share/emscripten/cache'), { recursive: true, force: true });
   renameSync(jail, at(JAIL));
   return true;
 }
 
 /** The emsdk of a pinned version, from its own home. */
-function installEmsdk() {
+async function installEmsdk() {
   const folder = at('build/emsdk');
   say(`  installing emsdk ${EMSDK} in build/emsdk`);
   if (!existsSync(path.join(folder, 'emsdk'))) {
     const home = 'https://github.com/emscripten-core/emsdk.git';
-    quietly('git', ['clone', '-q', '--depth', '1', '--branch', EMSDK, home, folder]);
+    await quietlyAside('git', ['clone', '-q', '--depth', '1', '--branch', EMSDK, home, folder]);
   }
-  for (const verb of ['install', 'activate']) quietly(path.join(folder, 'emsdk'), [verb, EMSDK]);
+  for (const verb of ['install', 'activate']) await quietlyAside(path.join(folder, 'emsdk'), [verb, EMSDK]);
   return path.join(folder, 'upstream/emscripten');
 }
 
@@ -86,42 +92,36 @@ function use(kind, place) {
 const works = () => existsSync(at('build/toolchain')) && isNewEnough(versionOf(at('scripts/emcc')));
 
 /** The first toolchain that is there or can be had. */
-function choose() {
+async function choose() {
   const installed = findInstalled();
   if (installed) return use('path', installed);
-  if (installPackage()) return use('path', path.dirname(which('emcc') ?? '/usr/bin/emcc'));
-  if (existsSync(at(JAIL)) || makeJail()) return use('debian13', JAIL);
-  use('path', installEmsdk());
+  if (await installPackage()) return use('path', path.dirname(which('emcc') ?? '/usr/bin/emcc'));
+  if (existsSync(at(JAIL)) || (await makeJail())) return use('debian13', JAIL);
+  use('path', await installEmsdk());
 }
 
 /** Emscripten compiles its C library for each kind of build at first use; do it here, where the wait is announced. */
-function warmCache() {
+async function warmCache() {
   const stamp = at('build/emscripten-cache/warm');
   const toolchain = readFileSync(at('build/toolchain'), 'utf8');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === toolchain) return;
   say("  compiling Emscripten's C library (once, about a minute)");
   const folder = at('build/tmp');
   mkdirSync(folder, { recursive: true });
-  writeFileSync(path.join(folder, 'warm.c'), 'int main(void) { return 0; }\n');
+  const source = path.join(folder, 'warm.c');
+  writeFileSync(source, 'int main(void) { return 0; }\n');
   const options = ['-O2', '-sDEFAULT_TO_CXX=0', '-sMALLOC=emmalloc', '-sALLOW_MEMORY_GROWTH'];
-  for (const threads of [[], ['-pthread']]) {
-    quietly(at('scripts/emcc'), [
-      path.join(folder, 'warm.c'),
-      ...options,
-      ...threads,
-      '-o',
-      path.join(folder, 'warm.js'),
-    ]);
-  }
+  for (const threads of [[], ['-pthread']])
+    await quietlyAside(at('scripts/emcc'), [source, ...options, ...threads, '-o', path.join(folder, 'warm.js')]);
   writeFileSync(stamp, toolchain);
 }
 
 /** Makes scripts/emcc work. */
-export function setUpEmscripten() {
+export async function setUpEmscripten() {
   if (!works()) {
-    choose();
+    await choose();
     if (!works()) throw new Error(`scripts/emcc does not run:\n${capture(at('scripts/emcc'), ['--version']).stderr}`);
     say(`  ${versionOf(at('scripts/emcc'))}`);
   }
-  warmCache();
+  await warmCache();
 }

@@ -4,18 +4,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { findChromium, findFirefox, findWebKitDriver } from '../lib/browsers.mjs';
-import { capture, quietly, say, which } from '../lib/run.mjs';
+import { capture, quietlyAside, say, which } from '../lib/run.mjs';
 
 export const hasApt = () => which('apt-get') !== null && process.getuid?.() === 0;
 
 let listsAreFresh = false;
 
 /** Installs Debian packages; throws where apt does. */
-export function aptInstall(...packages) {
+export async function aptInstall(...packages) {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  if (!listsAreFresh) quietly('apt-get', ['update', '-q'], { env });
+  if (!listsAreFresh) await quietlyAside('apt-get', ['update', '-q'], { env });
   listsAreFresh = true;
-  quietly('apt-get', ['install', '-y', '-q', '--no-install-recommends', ...packages], { env });
+  await quietlyAside('apt-get', ['install', '-y', '-q', '--no-install-recommends', ...packages], { env });
 }
 
 /** Whether clang can link its sanitizers and libFuzzer: they come in a package of their own. */
@@ -52,22 +52,22 @@ const TEST_TOOLS = [
 ];
 
 /** Installs what is absent with one call of apt. */
-function installMissing(tools) {
+async function installMissing(tools) {
   const missing = tools.filter((tool) => !tool.here());
   if (!missing.length || !hasApt()) return;
   const packages = missing.flatMap((tool) => tool.debian());
   say(`  installing ${missing.map((tool) => tool.what).join(', ')} (${packages.join(' ')})`);
-  aptInstall(...packages);
+  await aptInstall(...packages);
 }
 
 /**
  * Makes native tools available, or throws with the list of what is missing.
  * @param {boolean} tests those of the tests too
  */
-export function setUpPackages(tests) {
+export async function setUpPackages(tests) {
   const tools = tests ? [...BUILD_TOOLS, ...TEST_TOOLS] : BUILD_TOOLS;
-  installMissing(tools.filter((tool) => tool.here !== hasSanitizers));
-  installMissing(tools); // the package of the sanitizers is named after the clang that is there now
+  await installMissing(tools.filter((tool) => tool.here !== hasSanitizers));
+  await installMissing(tools); // the package of the sanitizers is named after the clang that is there now
   const missing = tools
     .filter((tool) => !tool.here())
     .map(({ what, debian }) => `${what} (Debian: apt-get install ${debian().join(' ')})`);
