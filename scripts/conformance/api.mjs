@@ -128,7 +128,7 @@ const checkpointNames = (folder) =>
 
 async function checkpoints(run) {
   for (const name of checkpointNames(run.folder))
-    for (const threads of [1, 2]) {
+    for (const threads of run.quick ? [2] : [1, 2]) {
       const where = `api checkpoints/${name}, ${threads} thread${threads > 1 ? 's' : ''}`;
       await run.counter.try(where, () => checkpoint(run, name, threads));
     }
@@ -275,10 +275,14 @@ const PARTS = [
   { name: 'exact', proof: 'checkpoints', run: exact },
 ];
 
-/** Runs the parts that a folder holds; only: names, or null for all. */
-export async function runApi({ Engine, counter, folder, model, tiny, only }) {
-  for (const { name, proof, run } of PARTS) {
-    if ((only && !only.includes(name)) || !existsSync(path.join(folder, proof))) continue;
-    await counter.try(`api ${name}`, () => run({ Engine, counter, folder, model, tiny }));
+/**
+ * Runs the parts that a folder holds; only: names, or null for all; quick: on one number of threads.
+ * @param {{ only: string[] | null } & Record<string, any>} options
+ */
+export async function runApi({ only, ...others }) {
+  const run = /** @type {any} */ (others);
+  for (const { name, proof, run: part } of PARTS) {
+    if ((only && !only.includes(name)) || !existsSync(path.join(run.folder, proof))) continue;
+    await run.counter.try(`api ${name}`, () => part(run));
   }
 }

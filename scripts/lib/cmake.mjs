@@ -26,14 +26,19 @@ export function dropMovedBuild(folder) {
   return true;
 }
 
+/** Configures a preset; settings: of the form -DNAME=VALUE, kept until others are given. */
+export function configure(preset, ...settings) {
+  const [program, ...args] = [...oneAtATime(preset), 'cmake', '--preset', preset, ...settings];
+  if (dropMovedBuild(at('build', preset))) say(`  build/${preset} was made in another place: building it anew`);
+  quietly(program, args);
+}
+
 /** Builds the named targets of a preset (default: all of it); throws with the compiler's words where that fails. */
 export function cmakeBuild(preset, ...targets) {
-  const cmake = [...oneAtATime(preset), 'cmake'];
-  if (dropMovedBuild(at('build', preset))) say(`  build/${preset} was made in another place: building it anew`);
-  quietly(cmake[0], [...cmake.slice(1), '--preset', preset]);
-  const args = ['--build', '--preset', preset, '--parallel'];
+  configure(preset);
+  const [program, ...args] = [...oneAtATime(preset), 'cmake', '--build', '--preset', preset, '--parallel'];
   if (targets.length) args.push('--target', ...targets);
-  const done = capture(cmake[0], [...cmake.slice(1), ...args]);
+  const done = capture(program, args);
   const text = `${done.stdout}${done.stderr}`.split('\n').filter((line) => line && !NOISE.test(line));
   if (!done.ok) throw new Error(`building ${preset} failed:\n${text.slice(0, 80).join('\n')}`);
   if (text.length) say(text.join('\n'));

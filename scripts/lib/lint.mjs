@@ -155,7 +155,9 @@ async function exportsAgree() {
 function lockfilesNameNoHost() {
   const files = ['package-lock.json', 'scripts/setup/node24/package-lock.json'];
   return verdict(
-    files.filter((file) => /"resolved": "\w+:/.test(readFileSync(at(file), 'utf8'))).map((file) => `${file} names a host`),
+    files
+      .filter((file) => /"resolved": "\w+:/.test(readFileSync(at(file), 'utf8')))
+      .map((file) => `${file} names a host`),
   );
 }
 

@@ -1,14 +1,14 @@
-// The kinds of tests. Each function resolves to {passed, failed, skipped} with real counts, and prints what failed;
-// null means that there are no files of that kind.
+// The kinds of tests. Each function resolves to {passed, failed, skipped} with real counts, and prints what failed.
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { WASM_BUILDS } from '../build/wasm.mjs';
-import { cmakeBuild } from '../lib/cmake.mjs';
+import { cmakeBuild, configure } from '../lib/cmake.mjs';
 import { filesIn } from '../lib/files.mjs';
 import { CHECKS } from '../lib/lint.mjs';
 import { nodeWithRelaxedSimd } from '../lib/node-relaxed.mjs';
-import { at, captureAside, inParallel, say } from '../lib/run.mjs';
+import { at, captureAside, inParallel, quietly, say } from '../lib/run.mjs';
 
 const CORES = 2;
 
@@ -46,8 +46,15 @@ async function runPrograms(programs) {
 
 const testNames = () => filesIn('tests/c', /^test_.*\.c$/).map((file) => path.basename(file, '.c'));
 
+/** The names that are wanted, each of which must be there: a test that was renamed would be left out without a word. */
+export function known(wanted, present) {
+  const missing = wanted.filter((name) => !present.includes(name));
+  if (missing.length) throw new Error(`scripts/test/kinds.mjs names ${missing.join(', ')}, which is not there`);
+  return wanted;
+}
+
 /** Format, warnings, types and lists; so many at once. */
-export async function checks(list = CHECKS, together = 1) {
+export async function checks(list = CHECKS, together = CORES) {
   const jobs = list.map(({ name, run }) => async () => {
     const { ok, text, skipped } = await run();
     if (skipped) say(`  skipped ${name}: ${skipped}`);
@@ -62,24 +69,32 @@ const ASAN = { ASAN_OPTIONS: 'detect_leaks=1:allocator_may_return_null=1', UBSAN
 /** The C tests with AddressSanitizer and UBSan. */
 export async function nativeTests() {
   const names = testNames();
-  if (!names.length) return null;
   cmakeBuild('native-asan', ...names);
   return runPrograms(names.map((name) => ({ name, command: [at('build/native-asan', name)], env: ASAN })));
 }
 
+const THREADED = ['test_pool', 'test_matmul', 'test_attention', 'test_batch', 'test_engine'];
+
 /** What runs on several threads, with ThreadSanitizer. */
 export async function threadTests() {
-  const threaded = ['pool', 'matmul', 'attention', 'forward', 'session', 'engine'].map((name) => `test_${name}`);
-  const names = testNames().filter((name) => threaded.includes(name));
-  if (!names.length) return null;
+  const names = known(THREADED, testNames());
   cmakeBuild('native-tsan', ...names);
   return runPrograms(names.map((name) => ({ name, command: [at('build/native-tsan', name)] })));
 }
 
-/** The C tests compiled to wasm, in Node: every build, the relaxed ones in a Node that has relaxed SIMD. */
-export async function wasmTests() {
-  const names = testNames();
-  if (!names.length) return null;
+/** The tests that a wasm build's program holds, as commands. */
+function wasmPrograms(build, node) {
+  const program = at('build/wasm-tests', `tests${build}.js`);
+  const names = quietly(node, [program]).trim().split('\n');
+  return names.map((name) => ({ name: `${name}${build}`, command: [node, program, name] }));
+}
+
+/**
+ * The C tests compiled to wasm, in Node (the relaxed ones in a Node that has relaxed SIMD): all of them in one build, in the
+ * others those that could depend on the build; in a long run all in every one.
+ */
+export async function wasmTests({ long }) {
+  configure('wasm', `-DQW_EVERY_BUILD=${long ? 'ON' : 'OFF'}`);
   cmakeBuild('wasm', 'wasm-tests');
   const relaxed = nodeWithRelaxedSimd();
   if (!relaxed) say('  no Node with relaxed SIMD here: the relaxed builds are not tested');
@@ -87,24 +102,19 @@ export async function wasmTests() {
     (build) => relaxed || !build.includes('relaxed'),
   );
   return runPrograms(
-    builds.flatMap((build) =>
-      names.map((name) => {
-        const node = build.includes('relaxed') ? relaxed : process.execPath;
-        return { name: `${name}${build}`, command: [node, at('build/wasm-tests', `${name}${build}.js`)] };
-      }),
-    ),
+    builds.flatMap((build) => wasmPrograms(build, build.includes('relaxed') ? relaxed : process.execPath)),
   );
 }
 
 /** Runs node:test on files with one Node. */
-async function nodeTest(node, files, label, concurrency) {
+async function nodeTest(node, files, label, env = {}) {
   const tap = at('build/tmp', `${label}.tap`);
   mkdirSync(at('build/tmp'), { recursive: true });
   const reporters = ['spec', 'stdout', 'tap', tap].map(
     (what, i) => `--test-reporter${i % 2 ? '-destination' : ''}=${what}`,
   );
-  const args = ['--test', `--test-concurrency=${concurrency}`, ...reporters, ...files];
-  const done = await captureAside(node, args, { seconds: 2400 });
+  const args = ['--test', `--test-concurrency=${CORES}`, ...reporters, ...files];
+  const done = await captureAside(node, args, { seconds: 2400, env: { ...process.env, ...env } });
   const text = existsSync(tap) ? readFileSync(tap, 'utf8') : '';
   const number = (word) => Number(new RegExp(`^# ${word} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
   const count = {
@@ -118,27 +128,34 @@ async function nodeTest(node, files, label, concurrency) {
   return count;
 }
 
-/** tests/js in the running Node and, where that has no relaxed SIMD, in one that has. */
-export async function jsTests() {
+/** What could depend on the Node that runs it or on its relaxed SIMD; all else would only repeat itself there. */
+const OF_THE_NODE = ['engine-run', 'engine-load', 'env', 'readme', 'trial'].map((name) => `tests/js/${name}.test.js`);
+
+/** tests/js in the running Node; where that has no relaxed SIMD, a part (in a long run all) also in one that has. */
+export async function jsTests({ long }) {
   const files = filesIn('tests/js', /\.test\.js$/);
-  if (!files.length) return null;
   cmakeBuild('native', 'qwen2'); // it is compared with the package's own command line
-  const nodes = new Set([process.execPath, nodeWithRelaxedSimd() ?? process.execPath]);
-  const counts = [];
-  for (const node of nodes) counts.push(await nodeTest(node, files, `node-tests-${counts.length + 1}`, CORES));
+  const counts = [await nodeTest(process.execPath, files, 'node-tests')];
+  const relaxed = nodeWithRelaxedSimd() ?? process.execPath;
+  const again = known(OF_THE_NODE, files);
+  if (relaxed !== process.execPath) counts.push(await nodeTest(relaxed, long ? files : again, 'node-tests-relaxed'));
   return sum(counts);
 }
 
+/** tests/browser, all files in one Chromium. */
 export async function browserTests() {
-  const files = filesIn('tests/browser', /\.test\.js$/);
-  return files.length ? nodeTest(process.execPath, files, 'browser-tests', 1) : null;
+  const { launchShared } = await import(pathToFileURL(at('tests/browser/support/browser.js')).href);
+  const server = await launchShared();
+  try {
+    const files = filesIn('tests/browser', /\.test\.js$/);
+    return await nodeTest(process.execPath, files, 'browser-tests', { QW_BROWSER: server.wsEndpoint() });
+  } finally {
+    await server.close();
+  }
 }
 
 /** In a long run real/ goes through every build, and natively against the float32 path of the same weights. */
 export async function conformance({ long }) {
-  if (!existsSync(at('scripts/conformance.mjs'))) return null;
-  cmakeBuild('native', 'conformance');
-  cmakeBuild('wasm', 'wasm-tests');
   const args = [at('scripts/conformance.mjs'), at('tests/fixtures'), long ? '--reference' : '--quick'];
   const done = await captureAside(process.execPath, args, { seconds: long ? 7200 : 2400 });
   const count = countOf(done);
@@ -149,7 +166,6 @@ export async function conformance({ long }) {
 /** Each fuzzer for some seconds; one that found nothing has passed. What it found stays in build/fuzz/. */
 export async function fuzz(seconds) {
   const names = filesIn('tests/c', /^fuzz_.*\.c$/).map((file) => path.basename(file, '.c'));
-  if (!names.length) return null;
   cmakeBuild('native-asan', ...names);
   const jobs = names.map((name) => async () => {
     const corpus = at('build/fuzz', name);

@@ -11,7 +11,7 @@ let server;
 let expected;
 before(async () => {
   // plain.example is not a secure context, unlike localhost.
-  [browser, server] = await Promise.all([launch('--host-resolver-rules=MAP plain.example 127.0.0.1'), serveSite()]);
+  [browser, server] = await Promise.all([launch(), serveSite()]);
   const { Engine } = await import(at('dist/node.js'));
   const engine = await Engine.load(TINY, { threads: 1 });
   expected = (await engine.generate('It is a truth', { max_new_tokens: 8 }).result).sequences[0].token_ids;

@@ -167,10 +167,7 @@ test('in a sandboxed frame under the strict policy it says what the frame needs'
 });
 
 test('over plain http from another machine it works on one thread and says so', async () => {
-  const [elsewhere, server] = await Promise.all([
-    launch('--host-resolver-rules=MAP insecure.test 127.0.0.1'),
-    serveSite(),
-  ]);
+  const [elsewhere, server] = await Promise.all([launch(), serveSite()]);
   const tab = await openTab(elsewhere, `http://insecure.test:${server.port}/`, { expectErrors: true });
   await modelReady(tab.page);
   assert.equal(await tab.page.evaluate(() => window.isSecureContext), false);

@@ -12,7 +12,15 @@ export const at = (...parts) => path.join(root, ...parts);
 
 export const TINY = at('models/austen-tiny-q8_0.gguf');
 
-export const launch = (...more) => chromium.launch(chromiumOptions(...more));
+/** Hosts that tests reach by name: other origins, and such that are not trusted as localhost is. */
+const HOSTS = '--host-resolver-rules=MAP *.example 127.0.0.1, MAP *.test 127.0.0.1';
+
+/** A Chromium that several processes share: its address, for launch() in each of them by way of QW_BROWSER. */
+export const launchShared = () => chromium.launchServer(chromiumOptions(HOSTS));
+
+/** The Chromium of QW_BROWSER, of which close() ends only what was opened here; else one of one's own. */
+export const launch = () =>
+  process.env.QW_BROWSER ? chromium.connect(process.env.QW_BROWSER) : chromium.launch(chromiumOptions(HOSTS));
 
 /** The page and dist/ laid over each other as in build/site, and the pages of these tests. */
 export const serveSite = (options = {}) =>
