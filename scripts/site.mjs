@@ -19,6 +19,7 @@ await script(async (args) => {
   cpSync(at('dist'), `${fresh}/dist`, { recursive: true });
   mkdirSync(`${fresh}/models`);
   for (const name of [TINY, 'manifest.json']) copyFileSync(at('models', name), `${fresh}/models/${name}`);
+  copyFileSync(at('dist/isolation-sw.js'), `${fresh}/isolation-sw.js`); // its place is its reach
   // GitHub Pages leaves out files and folders that begin with _ unless this file is there.
   writeFileSync(`${fresh}/.nojekyll`, '');
   rmSync(at('build/site'), { recursive: true, force: true });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { strictPolicy } from '../../js/cli/static-server.js';
-import { at, launch, openTab, serveSite, TINY } from './support/browser.js';
+import { at, launch, openTab, PLAIN_HOST, serveSite, TINY } from './support/browser.js';
 
 const MODEL = '/models/austen-tiny-q8_0.gguf';
 
@@ -10,7 +10,6 @@ let browser;
 let server;
 let expected;
 before(async () => {
-  // plain.example is not a secure context, unlike localhost.
   [browser, server] = await Promise.all([launch(), serveSite()]);
   const { Engine } = await import(at('dist/node.js'));
   const engine = await Engine.load(TINY, { threads: 1 });
@@ -178,7 +177,7 @@ test('without isolation one thread does it and capabilities() says what would br
 });
 
 test('on a page of plain http it runs uncached, with a note', async () => {
-  const tab = await open(`http://plain.example:${server.port}/`);
+  const tab = await open(`http://${PLAIN_HOST}:${server.port}/`);
   assert.equal(await tab.page.evaluate(() => window.isSecureContext), false);
   const { ids, threads, notes } = await load(tab);
   assert.deepEqual([ids, threads], [expected, 1]);

@@ -1,7 +1,7 @@
 // Pages without COOP and COEP: one thread and a word why, and the service worker that brings the headers.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ask, launch, modelReady, openTab, serveSite, set } from './support/browser.js';
+import { ask, launch, modelReady, openTab, PLAIN_HOST, serveSite, set } from './support/browser.js';
 
 let browser;
 let plain;
@@ -168,7 +168,7 @@ test('in a sandboxed frame under the strict policy it says what the frame needs'
 
 test('over plain http from another machine it works on one thread and says so', async () => {
   const [elsewhere, server] = await Promise.all([launch(), serveSite()]);
-  const tab = await openTab(elsewhere, `http://insecure.test:${server.port}/`, { expectErrors: true });
+  const tab = await openTab(elsewhere, `http://${PLAIN_HOST}:${server.port}/`, { expectErrors: true });
   await modelReady(tab.page);
   assert.equal(await tab.page.evaluate(() => window.isSecureContext), false);
   assert.match(await tab.page.innerText('#model-state'), /one thread/);

@@ -1,6 +1,7 @@
 // What every browser test needs: Debian's Chromium, the site as `npm run site` lays it out, and a page that reports
 // whatever it should not do.
 import assert from 'node:assert/strict';
+import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
@@ -12,8 +13,9 @@ export const at = (...parts) => path.join(root, ...parts);
 
 export const TINY = at('models/austen-tiny-q8_0.gguf');
 
-/** Hosts that tests reach by name: other origins, and such that are not trusted as localhost is. */
-const HOSTS = '--host-resolver-rules=MAP *.example 127.0.0.1, MAP *.test 127.0.0.1';
+/** The machine's own name: a host that the server answers to and that, unlike localhost, is no secure context. */
+export const PLAIN_HOST = os.hostname();
+const HOSTS = `--host-resolver-rules=MAP ${PLAIN_HOST} 127.0.0.1`;
 
 /** A Chromium that several processes share: its address, for launch() in each of them by way of QW_BROWSER. */
 export const launchShared = () => chromium.launchServer(chromiumOptions(HOSTS));
@@ -24,7 +26,7 @@ export const launch = () =>
 
 /** The page and dist/ laid over each other as in build/site, and the pages of these tests. */
 export const serveSite = (options = {}) =>
-  startServer({ folders: [at('web'), at('tests/browser/pages'), at('.')], ...options });
+  startServer({ folders: [at('web'), at('tests/browser/pages'), at('.'), at('dist')], ...options });
 
 /**
  * A tab that notes what must not happen: script errors, violations of the content policy, requests to other hosts.
