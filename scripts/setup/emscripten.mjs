@@ -46,8 +46,14 @@ async function inJail(jail, ...command) {
   await quietlyAside('unshare', ['-m', 'sh', '-c', steps, 'sh', jail, ...command], { env });
 }
 
-/** What the root has no use for: 1.5 GB of ready libraries that lack some of ours and refuse additions, and reading matter. */
-const LEFT_OUT = ['emscripten/cache', 'doc', 'man', 'info', 'locale'];
+/**
+ * What the root has no use for: 1.5 GB of ready libraries that lack some of ours and refuse additions. The scripts among them
+ * are compiled by a hook of the package, which fails without.
+ */
+const LEFT_OUT = [
+  'path-exclude=/usr/share/emscripten/cache/*',
+  'path-include=/usr/share/emscripten/cache/sysroot/bin/*',
+];
 
 /** Makes a Debian 13 root with emscripten in it. False where this machine cannot. */
 async function makeJail() {
@@ -61,8 +67,7 @@ async function makeJail() {
   const env = { ...process.env, DPKG_FORCE: 'unsafe-io' };
   await quietlyAside('debootstrap', ['--variant=minbase', 'trixie', jail, mirror], { env });
   writeFileSync(path.join(jail, 'etc/apt/apt.conf.d/90machine'), aptAcquireSettings());
-  const settings = ['force-unsafe-io', ...LEFT_OUT.map((folder) => `path-exclude=/usr/share/${folder}/*`)];
-  writeFileSync(path.join(jail, 'etc/dpkg/dpkg.cfg.d/90lean'), `${settings.join('\n')}\n`);
+  writeFileSync(path.join(jail, 'etc/dpkg/dpkg.cfg.d/90lean'), `${['force-unsafe-io', ...LEFT_OUT].join('\n')}\n`);
   say('  installing emscripten there');
   await inJail(jail, 'apt-get', 'update', '-q');
   await inJail(jail, 'apt-get', 'install', '-y', '-q', '--no-install-recommends', 'emscripten');
