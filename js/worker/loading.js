@@ -275,7 +275,7 @@ export async function planModel(request, context) {
     const pages = pagesFor(plan.heapBytes, threads);
     const { cachedBytes } = loader.files;
     const free = (await context.store?.free().catch(() => Infinity)) ?? 0;
-    const advice = memoryRefusal(pages, shared) ? adviceFor(plan) : [];
+    const advice = memoryRefusal(pages, shared) ? adviceFor(plan, kvTypeOf(request)) : [];
     return {
       downloadBytes: Math.max(0, plan.fileBytes - cachedBytes),
       cachedBytes,
@@ -305,16 +305,28 @@ function memoryRefusal(pages, shared) {
   }
 }
 
+/** @param {LoadRequest} request */
+const kvTypeOf = (request) => request.engine.kvType ?? 'f16';
+
+/** What a cache of each type takes of one of float32; q8_0 has a scale of 16 bits for 8 values. */
+const KV_SHARE = { f32: 1, f16: 1 / 2, q8_0: 5 / 16 };
+
 /**
  * What would need less.
  * @param {{ contextLength: number, kvBytes: number, weightBytes: number }} plan
+ * @param {string} kvType of that plan
  */
-function adviceFor({ contextLength, kvBytes, weightBytes }) {
+function adviceFor({ contextLength, kvBytes, weightBytes }, kvType) {
   const mib = (/** @type {number} */ bytes) => `${Math.ceil(bytes / 2 ** 20)} MiB`;
   const half = Math.floor(contextLength / 2);
+  const share = KV_SHARE[/** @type {keyof typeof KV_SHARE} */ (kvType)];
+  const smaller = Object.entries(KV_SHARE).filter(([, other]) => other < share);
   return [
     `contextLength ${half} instead of ${contextLength} needs ${mib(kvBytes / 2)} less`,
-    `kvType 'q8_0' takes five eighths of the ${mib(kvBytes)} that an f16 cache takes`,
+    ...smaller.map(
+      ([name, other]) =>
+        `kvType '${name}' takes ${mib((kvBytes * other) / share)} instead of the ${mib(kvBytes)} of '${kvType}'`,
+    ),
     `a file of smaller weights than ${mib(weightBytes)}: fewer parameters, or fewer bits for each`,
   ];
 }
@@ -438,7 +450,7 @@ async function startWithMemory({ loader, request, context, plan, chosen, planner
       return { wasm, bytes: build.bytes, relaxed: one.relaxed };
     }
   }
-  throw qwenError('memory', `${refusal}. What would help: ${adviceFor(plan).join('; ')}`);
+  throw qwenError('memory', `${refusal}. What would help: ${adviceFor(plan, kvTypeOf(request)).join('; ')}`);
 }
 
 /**

@@ -1,7 +1,6 @@
 /* Multiply-adds per second of each weight layout's kernels: one token from memory, one from cache, eight rows of a batch
  * from memory, and a tile of tokens. And what a parallel region that does nothing costs. usage: kernels THREADS */
 #include "base/alloc.h"
-#include "kernels/kernel.h"
 #include "kernels/matmul.h"
 
 #include <emscripten.h>
@@ -80,7 +79,7 @@ static void measure_all(void *arg)
 
     printf("{\"threads\":%d,\"region_us\":%.2f}\n", qw_pool_threads(b->pool), region_us(b));
     for (int kernel = 0; kernel <= QW_KERNEL_DOT32; kernel++)
-        for (int layout = QW_LAYOUT_I8; layout <= QW_LAYOUT_K2M; layout++) {
+        for (int layout = QW_LAYOUT_I8; layout < QW_LAYOUT_COUNT; layout++) {
             if (!qw_activations_use(&b->acts, (qw_kernel)kernel)) continue;
             measure(b, (qw_layout)layout, names[kernel]);
         }
@@ -91,7 +90,8 @@ int main(int argc, char **argv)
 {
     qw_error err;
 
-    if (qw_pool_new(&made.pool, argc > 1 ? atoi(argv[1]) : 1, &err) || qw_activations_init(&made.acts, TOKENS, COLS, &err)) {
+    if (qw_pool_new(&made.pool, argc > 1 ? atoi(argv[1]) : 1, &err) ||
+        qw_activations_init(&made.acts, TOKENS, COLS, &err)) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }

@@ -13,7 +13,16 @@ const SHARED_FLAGS = [
 ];
 /** What kernels.c and spin.c need of the engine. */
 const KERNEL_SOURCES = [
-  ...['base/alloc', 'base/status', 'base/pool', 'kernels/dtype', 'kernels/quant', 'kernels/panel', 'kernels/matmul'],
+  ...[
+    'base/alloc',
+    'base/status',
+    'base/pool',
+    'kernels/dtype',
+    'kernels/layout',
+    'kernels/quant',
+    'kernels/panel',
+    'kernels/matmul',
+  ],
   ...['kernels/kernel_float', 'kernels/kernel_token', 'kernels/kernel_tile', 'kernels/activations'],
 ];
 const SPIN_SOURCES = ['base/alloc', 'base/status', 'base/pool'];

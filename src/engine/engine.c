@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "kernels/kernel_choice.h"
 
 #include <string.h>
 

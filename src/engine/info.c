@@ -7,6 +7,7 @@
 #include "generation/session_json.h"
 #include "generation/settings_parse.h"
 #include "generation/settings_table.h"
+#include "kernels/kernel_choice.h"
 
 #include <string.h>
 
@@ -63,7 +64,7 @@ static qw_status write_weight_types(const qw_model *m, qw_buf *out, qw_error *er
     bool first = true;
 
     QW_TRY(qw_buf_printf(out, err, ",\"weightTypes\":{"));
-    for (int i = 0; i <= QW_LAYOUT_K2M; i++) {
+    for (int i = 0; i < QW_LAYOUT_COUNT; i++) {
         if (m->layout_bytes[i] <= 0) continue;
         QW_TRY(qw_buf_printf(out, err, "%s\"%s\":%.0f", first ? "" : ",", qw_layout_name((qw_layout)i),
                              m->layout_bytes[i]));

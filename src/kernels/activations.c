@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Activations to int8 with a scale per 32, in the forms that the kernels read. */
+#include "kernels/activations.h"
+
 #include "base/alloc.h"
 #include "base/arithmetic.h"
-#include "kernels/matmul.h"
 #include "base/simd.h"
 
 #include <string.h>
@@ -172,6 +173,7 @@ void qw_activations_set(qw_activations *a, qw_pool *pool, const float *x, int32_
 {
     int32_t rows;
 
+    QW_ASSERT(!integer || qw_activations_bytes(n, cols) <= qw_activations_bytes(a->max_rows, a->max_cols));
     a->n = n;
     a->cols = cols;
     a->blocks = padded_blocks(cols);

@@ -2,25 +2,32 @@
  * The table of element types, and the widening of 16-bit floats one by one (simd.h has the same for four). */
 #include "kernels/dtype.h"
 
+#include "base/assert.h"
 #include "base/simd.h"
 
 typedef struct entry {
     const char *name;
-    int32_t block;
-    size_t bytes;
+    int16_t block;
+    uint8_t bytes, scales_at, n_scales;
 } entry;
 
-static const entry table[] = {
-    [QW_F32] = {"f32", 1, 4},       [QW_F16] = {"f16", 1, 2},       [QW_Q4_0] = {"q4_0", 32, 18},
-    [QW_Q4_1] = {"q4_1", 32, 20},   [QW_Q5_0] = {"q5_0", 32, 22},   [QW_Q5_1] = {"q5_1", 32, 24},
-    [QW_Q8_0] = {"q8_0", 32, 34},   [QW_Q2_K] = {"q2_k", 256, 84},  [QW_Q3_K] = {"q3_k", 256, 110},
-    [QW_Q4_K] = {"q4_k", 256, 144}, [QW_Q5_K] = {"q5_k", 256, 176}, [QW_Q6_K] = {"q6_k", 256, 210},
-    [QW_BF16] = {"bf16", 1, 2},
-};
+#define FLOAT_ENTRY(NAME, name, number, LAYOUT, block, bytes) [number] = {#name, block, bytes, 0, 0},
+#define QUANT_ENTRY(NAME, name, number, LAYOUT, block, bytes, at, n) [number] = {#name, block, bytes, at, n},
+static const entry table[] = {QW_FLOAT_DTYPES(FLOAT_ENTRY) QW_QUANT_DTYPES(QUANT_ENTRY)};
+
+#define HAS_WHOLE_BLOCKS(NAME, name, number, LAYOUT, block, bytes, at, n)                                              \
+    _Static_assert((block == 32 || block == 256) && at + 2 * n <= bytes, #NAME);
+QW_QUANT_DTYPES(HAS_WHOLE_BLOCKS)
 
 bool qw_dtype_known(uint32_t number)
 {
     return number < sizeof table / sizeof *table && table[number].name;
+}
+
+static const entry *entry_of(qw_dtype type)
+{
+    QW_ASSERT(qw_dtype_known(type));
+    return &table[type];
 }
 
 const char *qw_dtype_name(uint32_t number)
@@ -30,17 +37,23 @@ const char *qw_dtype_name(uint32_t number)
 
 int32_t qw_dtype_block(qw_dtype type)
 {
-    return table[type].block;
+    return entry_of(type)->block;
 }
 
 size_t qw_dtype_block_bytes(qw_dtype type)
 {
-    return table[type].bytes;
+    return entry_of(type)->bytes;
+}
+
+size_t qw_dtype_scales(qw_dtype type, size_t *n)
+{
+    *n = entry_of(type)->n_scales;
+    return entry_of(type)->scales_at;
 }
 
 size_t qw_dtype_row_bytes(qw_dtype type, int64_t cols)
 {
-    return (size_t)(cols / table[type].block) * table[type].bytes;
+    return (size_t)(cols / qw_dtype_block(type)) * qw_dtype_block_bytes(type);
 }
 
 float qw_f16_to_f32(uint16_t bits)

@@ -8,22 +8,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* GGUF's numbers (ggml_type), https://github.com/ggml-org/ggml/blob/master/docs/gguf.md; safetensors' F32, F16 and BF16
- * map to the same. */
+/* The types there are. Columns: name here, name for people, GGUF's number (ggml_type,
+ * https://github.com/ggml-org/ggml/blob/master/docs/gguf.md; safetensors' F32, F16 and BF16 map to the same), the layout
+ * in which it is kept (layout.h), elements and bytes of a block. Quantised types go on: where in a block its float16
+ * scales begin, and how many there are. A row there wants a decoder, decode_NAME in quant.c. */
+#define QW_FLOAT_DTYPES(X)                                                                                             \
+    X(F32, f32, 0, F32, 1, 4)                                                                                          \
+    X(F16, f16, 1, F16, 1, 2)                                                                                          \
+    X(BF16, bf16, 30, BF16, 1, 2)
+#define QW_QUANT_DTYPES(X)                                                                                             \
+    X(Q4_0, q4_0, 2, U4, 32, 18, 0, 1)                                                                                 \
+    X(Q4_1, q4_1, 3, U4M, 32, 20, 0, 2)                                                                                \
+    X(Q5_0, q5_0, 6, U5, 32, 22, 0, 1)                                                                                 \
+    X(Q5_1, q5_1, 7, U5M, 32, 24, 0, 2)                                                                                \
+    X(Q8_0, q8_0, 8, I8, 32, 34, 0, 1)                                                                                 \
+    X(Q2_K, q2_k, 10, K2M, 256, 84, 80, 2)                                                                             \
+    X(Q3_K, q3_k, 11, K4, 256, 110, 108, 1)                                                                            \
+    X(Q4_K, q4_k, 12, K4M, 256, 144, 0, 2)                                                                             \
+    X(Q5_K, q5_k, 13, K5M, 256, 176, 0, 2)                                                                             \
+    X(Q6_K, q6_k, 14, K6, 256, 210, 208, 1)
+#define QW_DTYPES(X) QW_FLOAT_DTYPES(X) QW_QUANT_DTYPES(X)
+
 typedef enum qw_dtype {
-    QW_F32 = 0,
-    QW_F16 = 1,
-    QW_Q4_0 = 2,
-    QW_Q4_1 = 3,
-    QW_Q5_0 = 6,
-    QW_Q5_1 = 7,
-    QW_Q8_0 = 8,
-    QW_Q2_K = 10,
-    QW_Q3_K = 11,
-    QW_Q4_K = 12,
-    QW_Q5_K = 13,
-    QW_Q6_K = 14,
-    QW_BF16 = 30,
+#define QW_DTYPE_NUMBER(NAME, name, number, ...) QW_##NAME = number,
+    QW_DTYPES(QW_DTYPE_NUMBER)
+#undef QW_DTYPE_NUMBER
 } qw_dtype;
 
 /* True for a number of the list above: what can be read. */
@@ -36,6 +45,9 @@ const char *qw_dtype_name(uint32_t number);
 int32_t qw_dtype_block(qw_dtype type);
 size_t qw_dtype_block_bytes(qw_dtype type);
 
+/* Where the float16 scales of a quantised type's block begin; *n of them, one after the other. */
+size_t qw_dtype_scales(qw_dtype type, size_t *n);
+
 /* Bytes of a row of that many elements, a multiple of the block. */
 size_t qw_dtype_row_bytes(qw_dtype type, int64_t cols);
 
@@ -45,8 +57,5 @@ float qw_bf16_to_f32(uint16_t bits);
 
 /* Nearest even; overflow gives infinity, NaN stays NaN. */
 uint16_t qw_f32_to_f16(float x);
-
-/* The row's values as float32, out[cols], by the file format's own formula (the reference of every other path). */
-void qw_dequantize(float *out, const uint8_t *row, qw_dtype type, int64_t cols);
 
 #endif

@@ -4,8 +4,7 @@
 #ifndef QW_KERNEL_BLOCK_H
 #define QW_KERNEL_BLOCK_H
 
-#include "kernels/kernel.h"
-#include "kernels/layout.h"
+#include "kernels/activations.h"
 #include "base/simd.h"
 
 /* A kernel as constants. */
@@ -18,6 +17,13 @@ QW_SIMD_INLINE recipe make_recipe(qw_layout layout, qw_kernel kernel)
 {
     return (recipe){qw_layout_traits_of(layout), kernel};
 }
+
+/* What correction() knows, and chunk() and pairs(). */
+#define QW_CAN_UNPACK(NAME, TYPE, BITS, OFFSET, MIN, HALVES)                                                           \
+    _Static_assert(OFFSET == 0 || (HALVES ? OFFSET == 32 || OFFSET == 4 : OFFSET == 8 || OFFSET == 16), #NAME);        \
+    _Static_assert((BITS >= 4 && BITS <= 6) || BITS == 8, #NAME);
+QW_INTEGER_LAYOUTS(QW_CAN_UNPACK)
+#undef QW_CAN_UNPACK
 
 /* Constants in locals: V8 makes a vector constant anew, in three instructions, wherever it is used. */
 typedef struct masks {
@@ -101,11 +107,11 @@ QW_SIMD_INLINE qw_v128 pairs(int bits, const masks *m, const uint8_t *codes, int
     return odd ? qw_u16x8_shr(v, 8) : qw_and(v, m->low);
 }
 
-/* Codes of 8 bits are signed; the relaxed dot's second operand may be read as unsigned. There qw_activations.flip adds 128 to
+/* Where codes are signed: the relaxed dot's second operand may be read as unsigned. There qw_activations.flip adds 128 to
  * them. */
 QW_SIMD_INLINE bool is_signed_dot(recipe c)
 {
-    return c.kernel == QW_KERNEL_DOT32 && c.t.bits == 8;
+    return c.kernel == QW_KERNEL_DOT32 && c.t.is_signed;
 }
 
 /* Minus the offset times the sum of the activations: of all 32 columns, or of half h. */

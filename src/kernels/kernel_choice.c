@@ -4,8 +4,10 @@
  * on it. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
-#include "base/alloc.h"
+#include "kernels/kernel_choice.h"
+
 #include "kernels/matmul.h"
+#include "base/alloc.h"
 #include "base/simd.h"
 
 #include <time.h>

@@ -2,8 +2,8 @@
  * Panels of float32, float16 or bfloat16 weights. A row's sum runs in four chains of additions, column j in chain j
  * mod 4. One token keeps the four chains of a panel in registers; with several tokens a chain is run after the other,
  * each over all its columns, so that two panels times four tokens fill the registers. */
-#include "kernels/kernel.h"
-#include "kernels/layout.h"
+#include "kernels/kernel_float.h"
+
 #include "base/simd.h"
 
 enum { CHAINS = 4, MOST_TOKENS = 4 };
@@ -123,14 +123,15 @@ static bool all_finite(const uint8_t *panel)
                 one_##name(to->acc + (size_t)t * to->stride + i * QW_PANEL_ROWS, panels[i], to->a, to->token + t);     \
     }
 
-FLOATS(f32, 0, FORM_F32, FORM_F32)
-FLOATS(f16, QW_F16_HEADER, FORM_F16_FINITE, FORM_F16)
-FLOATS(bf16, 0, FORM_BF16, FORM_BF16)
+FLOATS(F32, 0, FORM_F32, FORM_F32)
+FLOATS(F16, QW_F16_HEADER, FORM_F16_FINITE, FORM_F16)
+FLOATS(BF16, 0, FORM_BF16, FORM_BF16)
 
-void qw_kernel_float(qw_kernels *out, qw_layout layout)
+#define ENTRY(NAME, ...) [QW_LAYOUT_##NAME] = {one_##NAME, pair_##NAME##_2, pair_##NAME##_4},
+static const qw_float_kernels TABLE[] = {QW_FLOAT_LAYOUTS(ENTRY)};
+
+qw_float_kernels qw_float_kernels_for(qw_layout layout)
 {
-    *out = (qw_kernels){.one = one_f32, .pair_two = pair_f32_2, .pair_four = pair_f32_4};
-    if (layout == QW_LAYOUT_F16) *out = (qw_kernels){.one = one_f16, .pair_two = pair_f16_2, .pair_four = pair_f16_4};
-    if (layout == QW_LAYOUT_BF16)
-        *out = (qw_kernels){.one = one_bf16, .pair_two = pair_bf16_2, .pair_four = pair_bf16_4};
+    QW_ASSERT((size_t)layout < sizeof TABLE / sizeof *TABLE);
+    return TABLE[layout];
 }

@@ -6,6 +6,8 @@
  *
  * Sums are int32. DOT16 makes int16 of two products a step, which hold 8 steps of codes below 16; of larger codes it
  * adds two steps in int16, the rest in int32. */
+#include "kernels/kernel_tile.h"
+
 #include "kernels/kernel_block.h"
 
 #include <stddef.h>
@@ -271,95 +273,66 @@ QW_SIMD_INLINE void multiply(const qw_tile_tokens *to, const qw_tile *tile, int3
     for (int r = 0; r < PANELS; r++) qw_store(to->acc + (size_t)t * to->stride + r * 4, s.v[t][r]);
 }
 
-#define UNPACK(name, layout, kernel)                                                                                   \
-    static void name(qw_tile *tile, int32_t index, const uint8_t *panel, int32_t first, int32_t n)                     \
+#define UNPACK(NAME, KERNEL)                                                                                           \
+    static void unpack_##NAME##_##KERNEL(qw_tile *tile, int32_t index, const uint8_t *panel, int32_t first, int32_t n) \
     {                                                                                                                  \
-        unpack(tile, index, panel, first, n, make_recipe(layout, kernel));                                             \
+        unpack(tile, index, panel, first, n, make_recipe(QW_LAYOUT_##NAME, QW_KERNEL_##KERNEL));                       \
     }
-#define UNPACK_ALL(kernel, suffix)                                                                                     \
-    UNPACK(unpack_u4_##suffix, QW_LAYOUT_U4, kernel)                                                                   \
-    UNPACK(unpack_u5_##suffix, QW_LAYOUT_U5, kernel)                                                                   \
-    UNPACK(unpack_u4m_##suffix, QW_LAYOUT_U4M, kernel)                                                                 \
-    UNPACK(unpack_u5m_##suffix, QW_LAYOUT_U5M, kernel)                                                                 \
-    UNPACK(unpack_k4m_##suffix, QW_LAYOUT_K4M, kernel)                                                                 \
-    UNPACK(unpack_k5m_##suffix, QW_LAYOUT_K5M, kernel)                                                                 \
-    UNPACK(unpack_k6_##suffix, QW_LAYOUT_K6, kernel)                                                                   \
-    UNPACK(unpack_k4_##suffix, QW_LAYOUT_K4, kernel)                                                                   \
-    UNPACK(unpack_k2m_##suffix, QW_LAYOUT_K2M, kernel)
-/* In the order of qw_layout. */
-#define UNPACK_ROW(i8, suffix)                                                                                         \
+#define TILE(NAME, KERNEL, T)                                                                                          \
+    static void tile_##NAME##_##KERNEL##_##T(const qw_tile_tokens *to, const qw_tile *tile, int32_t first, int32_t n)  \
     {                                                                                                                  \
-        i8, unpack_u4_##suffix, unpack_u5_##suffix, unpack_u4m_##suffix, unpack_u5m_##suffix, unpack_k4m_##suffix,     \
-            unpack_k5m_##suffix, unpack_k6_##suffix, unpack_k4_##suffix, unpack_k2m_##suffix                           \
+        multiply(to, tile, first, n, make_recipe(QW_LAYOUT_##NAME, QW_KERNEL_##KERNEL), T);                            \
     }
+#define TILES(KERNEL, NAME) TILE(NAME, KERNEL, 2) TILE(NAME, KERNEL, 4)
+#define UNPACK_ENTRY(NAME, KERNEL) [QW_KERNEL_##KERNEL][QW_LAYOUT_##NAME] = unpack_##NAME##_##KERNEL,
+#define TILE_ENTRY(KERNEL, NAME)                                                                                       \
+    [QW_KERNEL_##KERNEL][QW_LAYOUT_##NAME] = {tile_##NAME##_##KERNEL##_2, tile_##NAME##_##KERNEL##_4},
+#define UNPACK_BASE(NAME, ...) UNPACK(NAME, BASE)
+#define UNPACK_ENTRY_BASE(NAME, ...) UNPACK_ENTRY(NAME, BASE)
 
-#define TILE(name, layout, kernel, T)                                                                                  \
-    static void name(const qw_tile_tokens *to, const qw_tile *tile, int32_t first, int32_t n)                          \
-    {                                                                                                                  \
-        multiply(to, tile, first, n, make_recipe(layout, kernel), T);                                                  \
-    }
-#define TILES(name, layout, kernel)                                                                                    \
-    TILE(name##_2, layout, kernel, 2)                                                                                  \
-    TILE(name##_4, layout, kernel, 4)
-#define BOTH(name)                                                                                                     \
-    {                                                                                                                  \
-        name##_2, name##_4                                                                                             \
-    }
+/* What shared_by() may return for unsigned codes: of any width, and those that DOT16 has apart for more than 4 bits. */
+#define SHARED(X, KERNEL) X(KERNEL, U4) X(KERNEL, U4M) X(KERNEL, K6) X(KERNEL, K2M)
+#define SHARED_WIDE(X, KERNEL) X(KERNEL, U5) X(KERNEL, U5M)
 
-/* Layouts that differ only in how they are packed, or in their offset, share a kernel. */
-UNPACK(unpack_i8_base, QW_LAYOUT_I8, QW_KERNEL_BASE)
-TILES(base_i8, QW_LAYOUT_I8, QW_KERNEL_BASE)
 #if QW_RELAXED
-UNPACK(unpack_i8_bytes, QW_LAYOUT_I8, QW_KERNEL_DOT32)
-UNPACK_ALL(QW_KERNEL_DOT32, bytes)
-TILES(dot16_u4, QW_LAYOUT_U4, QW_KERNEL_DOT16)
-TILES(dot16_u5, QW_LAYOUT_U5, QW_KERNEL_DOT16)
-TILES(dot16_u4m, QW_LAYOUT_U4M, QW_KERNEL_DOT16)
-TILES(dot16_u5m, QW_LAYOUT_U5M, QW_KERNEL_DOT16)
-TILES(dot16_halves, QW_LAYOUT_K6, QW_KERNEL_DOT16)
-TILES(dot16_k2m, QW_LAYOUT_K2M, QW_KERNEL_DOT16)
-TILES(dot32_i8, QW_LAYOUT_I8, QW_KERNEL_DOT32)
-TILES(dot32_whole, QW_LAYOUT_U4, QW_KERNEL_DOT32)
-TILES(dot32_min, QW_LAYOUT_U4M, QW_KERNEL_DOT32)
-TILES(dot32_halves, QW_LAYOUT_K6, QW_KERNEL_DOT32)
-TILES(dot32_k2m, QW_LAYOUT_K2M, QW_KERNEL_DOT32)
-static qw_kernel_unpack *const UNPACKS[][10] = {
-    {unpack_i8_base}, UNPACK_ROW(NULL, bytes), UNPACK_ROW(unpack_i8_bytes, bytes)};
-static qw_kernel_tile *const TILE_TABLE[][10][2] = {
-    {BOTH(base_i8)},
-    {{NULL},
-     BOTH(dot16_u4),
-     BOTH(dot16_u5),
-     BOTH(dot16_u4m),
-     BOTH(dot16_u5m),
-     BOTH(dot16_u4m),
-     BOTH(dot16_u5m),
-     BOTH(dot16_halves),
-     BOTH(dot16_halves),
-     BOTH(dot16_k2m)},
-    {BOTH(dot32_i8), BOTH(dot32_whole), BOTH(dot32_whole), BOTH(dot32_min), BOTH(dot32_min), BOTH(dot32_min),
-     BOTH(dot32_min), BOTH(dot32_halves), BOTH(dot32_halves), BOTH(dot32_k2m)},
-};
+/* Bytes are unpacked alike for DOT16 and DOT32. */
+#define UNPACK_DOT32(NAME, ...) UNPACK(NAME, DOT32)
+#define UNPACK_ENTRY_DOT32(NAME, ...) UNPACK_ENTRY(NAME, DOT32)
+#define UNPACK_ENTRY_DOT16(NAME, ...) [QW_KERNEL_DOT16][QW_LAYOUT_##NAME] = unpack_##NAME##_DOT32,
+QW_SIGNED_LAYOUTS(UNPACK_BASE)
+QW_INTEGER_LAYOUTS(UNPACK_DOT32)
+TILES(BASE, I8)
+SHARED(TILES, DOT16)
+SHARED_WIDE(TILES, DOT16)
+TILES(DOT32, I8)
+SHARED(TILES, DOT32)
+static qw_kernel_unpack *const UNPACKS[][QW_LAYOUT_COUNT] = {QW_SIGNED_LAYOUTS(UNPACK_ENTRY_BASE) QW_UNSIGNED_LAYOUTS(
+    UNPACK_ENTRY_DOT16) QW_INTEGER_LAYOUTS(UNPACK_ENTRY_DOT32)};
+static qw_kernel_tile *const TILE_TABLE[][QW_LAYOUT_COUNT][2] = {TILE_ENTRY(BASE, I8) SHARED(
+    TILE_ENTRY, DOT16) SHARED_WIDE(TILE_ENTRY, DOT16) TILE_ENTRY(DOT32, I8) SHARED(TILE_ENTRY, DOT32)};
 #else
-UNPACK_ALL(QW_KERNEL_BASE, base)
-TILES(base_whole, QW_LAYOUT_U4, QW_KERNEL_BASE)
-TILES(base_min, QW_LAYOUT_U4M, QW_KERNEL_BASE)
-TILES(base_halves, QW_LAYOUT_K6, QW_KERNEL_BASE)
-TILES(base_k2m, QW_LAYOUT_K2M, QW_KERNEL_BASE)
-static qw_kernel_unpack *const UNPACKS[][10] = {UNPACK_ROW(unpack_i8_base, base)};
-static qw_kernel_tile *const TILE_TABLE[][10][2] = {
-    {BOTH(base_i8), BOTH(base_whole), BOTH(base_whole), BOTH(base_min), BOTH(base_min), BOTH(base_min), BOTH(base_min),
-     BOTH(base_halves), BOTH(base_halves), BOTH(base_k2m)},
-};
+QW_INTEGER_LAYOUTS(UNPACK_BASE)
+TILES(BASE, I8)
+SHARED(TILES, BASE)
+static qw_kernel_unpack *const UNPACKS[][QW_LAYOUT_COUNT] = {QW_INTEGER_LAYOUTS(UNPACK_ENTRY_BASE)};
+static qw_kernel_tile *const TILE_TABLE[][QW_LAYOUT_COUNT][2] = {TILE_ENTRY(BASE, I8) SHARED(TILE_ENTRY, BASE)};
 #endif
 
-void qw_kernel_integer(qw_kernels *out, qw_layout layout, qw_kernel kernel)
+/* Layouts that differ only in how they are packed, or in their offset, share a kernel: that of one of them. */
+static qw_layout shared_by(qw_layout_traits t, qw_kernel kernel)
 {
-    unsigned index = (unsigned)layout - QW_LAYOUT_I8;
+    bool wide = kernel == QW_KERNEL_DOT16 && t.bits > 4;
 
-    *out = (qw_kernels){0};
-    out->one = qw_kernel_one_for(layout, kernel);
-    out->unpack = UNPACKS[kernel][index];
-    out->tile_two = TILE_TABLE[kernel][index][0];
-    out->tile_four = TILE_TABLE[kernel][index][1];
+    if (t.is_signed) return QW_LAYOUT_I8;
+    if (t.halves) return t.has_min ? QW_LAYOUT_K2M : QW_LAYOUT_K6;
+    if (t.has_min) return wide ? QW_LAYOUT_U5M : QW_LAYOUT_U4M;
+    return wide ? QW_LAYOUT_U5 : QW_LAYOUT_U4;
+}
+
+qw_tile_kernels qw_tile_kernels_for(qw_layout layout, qw_kernel kernel)
+{
+    qw_kernel_tile *const *tile = TILE_TABLE[kernel][shared_by(qw_layout_traits_of(layout), kernel)];
+
+    QW_ASSERT((size_t)kernel < sizeof UNPACKS / sizeof *UNPACKS && UNPACKS[kernel][layout] && tile[0]);
+    return (qw_tile_kernels){UNPACKS[kernel][layout], tile[0], tile[1]};
 }

@@ -2,6 +2,8 @@
  * One panel times one token: codes are unpacked in registers as they stream in. Sums of products stay in int16 as
  * long as they fit: 8 sums of two products of codes below 16, 4 of codes below 32, 2 of codes below 64 (127 * 2 * 63
  * * 2 < 2^15). */
+#include "kernels/kernel_token.h"
+
 #include "kernels/kernel_block.h"
 
 /* A token's activations of the block at hand. */
@@ -170,40 +172,38 @@ QW_SIMD_INLINE void one_super(float *out, const uint8_t *panel, const qw_activat
     qw_store(out, acc);
 }
 
-#define ONE(name, layout, kernel, shape)                                                                               \
-    static void name(float *out, const uint8_t *panel, const qw_activations *a, int32_t token)                         \
-    {                                                                                                                  \
-        shape(out, panel, a, token, make_recipe(layout, kernel));                                                      \
-    }
-#define ONE_ALL(kernel, suffix)                                                                                        \
-    ONE(u4_##suffix, QW_LAYOUT_U4, kernel, one_simple)                                                                 \
-    ONE(u5_##suffix, QW_LAYOUT_U5, kernel, one_simple)                                                                 \
-    ONE(u4m_##suffix, QW_LAYOUT_U4M, kernel, one_simple)                                                               \
-    ONE(u5m_##suffix, QW_LAYOUT_U5M, kernel, one_simple)                                                               \
-    ONE(k4m_##suffix, QW_LAYOUT_K4M, kernel, one_super)                                                                \
-    ONE(k5m_##suffix, QW_LAYOUT_K5M, kernel, one_super)                                                                \
-    ONE(k6_##suffix, QW_LAYOUT_K6, kernel, one_super)                                                                  \
-    ONE(k4_##suffix, QW_LAYOUT_K4, kernel, one_super)                                                                  \
-    ONE(k2m_##suffix, QW_LAYOUT_K2M, kernel, one_super)
-/* In the order of qw_layout. */
-#define ROW(i8, suffix)                                                                                                \
-    {                                                                                                                  \
-        i8, u4_##suffix, u5_##suffix, u4m_##suffix, u5m_##suffix, k4m_##suffix, k5m_##suffix, k6_##suffix,             \
-            k4_##suffix, k2m_##suffix                                                                                  \
-    }
+QW_SIMD_INLINE void one(float *out, const uint8_t *panel, const qw_activations *a, int32_t token, recipe c)
+{
+    if (c.t.blocks == 1) one_simple(out, panel, a, token, c);
+    else one_super(out, panel, a, token, c);
+}
 
-ONE(i8_base, QW_LAYOUT_I8, QW_KERNEL_BASE, one_simple)
+#define ONE(NAME, KERNEL)                                                                                              \
+    static void one_##NAME##_##KERNEL(float *out, const uint8_t *panel, const qw_activations *a, int32_t token)        \
+    {                                                                                                                  \
+        one(out, panel, a, token, make_recipe(QW_LAYOUT_##NAME, QW_KERNEL_##KERNEL));                                  \
+    }
+#define ENTRY(NAME, KERNEL) [QW_KERNEL_##KERNEL][QW_LAYOUT_##NAME] = one_##NAME##_##KERNEL,
+#define ONE_BASE(NAME, ...) ONE(NAME, BASE)
+#define ENTRY_BASE(NAME, ...) ENTRY(NAME, BASE)
+
 #if QW_RELAXED
-ONE(i8_dot32, QW_LAYOUT_I8, QW_KERNEL_DOT32, one_simple)
-ONE_ALL(QW_KERNEL_DOT16, dot16)
-ONE_ALL(QW_KERNEL_DOT32, dot32)
-static qw_kernel_one *const TABLE[][10] = {{i8_base}, ROW(NULL, dot16), ROW(i8_dot32, dot32)};
+#define ONE_DOT16(NAME, ...) ONE(NAME, DOT16)
+#define ONE_DOT32(NAME, ...) ONE(NAME, DOT32)
+#define ENTRY_DOT16(NAME, ...) ENTRY(NAME, DOT16)
+#define ENTRY_DOT32(NAME, ...) ENTRY(NAME, DOT32)
+QW_SIGNED_LAYOUTS(ONE_BASE)
+QW_UNSIGNED_LAYOUTS(ONE_DOT16)
+QW_INTEGER_LAYOUTS(ONE_DOT32)
+static qw_kernel_one *const TABLE[][QW_LAYOUT_COUNT] = {QW_SIGNED_LAYOUTS(ENTRY_BASE) QW_UNSIGNED_LAYOUTS(ENTRY_DOT16)
+                                                            QW_INTEGER_LAYOUTS(ENTRY_DOT32)};
 #else
-ONE_ALL(QW_KERNEL_BASE, base)
-static qw_kernel_one *const TABLE[][10] = {ROW(i8_base, base)};
+QW_INTEGER_LAYOUTS(ONE_BASE)
+static qw_kernel_one *const TABLE[][QW_LAYOUT_COUNT] = {QW_INTEGER_LAYOUTS(ENTRY_BASE)};
 #endif
 
-qw_kernel_one *qw_kernel_one_for(qw_layout layout, qw_kernel kernel)
+qw_kernel_one *qw_token_kernel(qw_layout layout, qw_kernel kernel)
 {
-    return TABLE[kernel][(unsigned)layout - QW_LAYOUT_I8];
+    QW_ASSERT((size_t)kernel < sizeof TABLE / sizeof *TABLE && TABLE[kernel][layout]);
+    return TABLE[kernel][layout];
 }

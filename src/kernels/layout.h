@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * What the bytes of an integer layout's panel mean, for the packer, the kernels and the scalar specification.
- * Everything folds where the layout is a constant.
+ * The layouts in which matrices are kept, and what the bytes of their panels mean: for the packer, the kernels and the
+ * scalar specification. A panel is four rows, interleaved so that a 32-bit lane of a vector is a row and no sum crosses
+ * lanes. Rows are padded with zero rows to a multiple of 4; columns of integer layouts with zero weights to a multiple
+ * of 32 (of 256 for K-quants, which files never split), those of float layouts not at all.
  *
- * A panel is a run of units, one per 32 columns or, where sub-scales belong to 256 columns, one per 256:
+ * A float layout's panel has a vector of four rows for each column, as the file has its numbers. An integer layout's is
+ * a run of units, one per 32 columns or, where sub-scales belong to 256 columns, one per 256:
  *     header   vectors of four rows: scale (float32), minimum (float32), and for K layouts 4 vectors of sub-scales
  *     codes    of each 32 columns: `bits` vectors of 16 bytes
  * Chunk k of 32 columns is columns 4k..4k+3 of the four rows: byte 4r + c of a vector is row r, column 4k + c. With
@@ -20,55 +23,92 @@
 #ifndef QW_LAYOUT_H
 #define QW_LAYOUT_H
 
-#include "kernels/panel.h"
+#include "kernels/dtype.h"
+
+enum {
+    QW_PANEL_ROWS = 4,
+    QW_BLOCK = 32,
+    /* A panel of float16 begins with a vector whose first byte is 1 where some weight is infinite or NaN: without such
+     * a weight widening takes half the operations. */
+    QW_F16_HEADER = 16,
+};
+
+/* The layouts there are, in the order of their enum; the enum, the traits and the kernels' tables are made of these
+ * lists. Columns: name, the file type with the same numbers, bits of a code. Integer layouts, which meet activations
+ * quantised to int8 per 32, go on: offset (weight = scale * (code - offset) + minimum), has a minimum, has a scale per
+ * 16 columns instead of 32. Signed codes are those of 8 bits. What a row takes stands behind it. */
+#define QW_FLOAT_LAYOUTS(X)                                                                                            \
+    X(F32, F32, 32)                                                                                                    \
+    X(F16, F16, 16) /* widened in the kernel, as are those of bfloat16 */                                              \
+    X(BF16, BF16, 16)
+#define QW_SIGNED_LAYOUTS(X) X(I8, Q8_0, 8, 0, false, false) /* f32 scale per 32: 36 bytes per 32 columns */
+#define QW_UNSIGNED_LAYOUTS(X)                                                                                         \
+    X(U4, Q4_0, 4, 8, false, false)  /* f32 scale per 32: 20 */                                                        \
+    X(U5, Q5_0, 5, 16, false, false) /* the same: 24 */                                                                \
+    X(U4M, Q4_1, 4, 0, true, false)  /* f32 scale and minimum per 32: 24 */                                            \
+    X(U5M, Q5_1, 5, 0, true, false)  /* the same: 28 */                                                                \
+    X(K4M, Q4_K, 4, 0, true, false)  /* u8 scale and minimum per 32, f32 d and dmin per 256: 152 per 256 columns */    \
+    X(K5M, Q5_K, 5, 0, true, false)  /* the same: 184 */                                                               \
+    X(K6, Q6_K, 6, 32, false, true)  /* int8 scale per 16, f32 d per 256: 212 */                                       \
+    X(K4, Q3_K, 4, 4, false, true)   /* 3 bits kept in 4, int8 scale per 16, f32 d per 256: 148 */                     \
+    X(K2M, Q2_K, 4, 0, true, true)   /* 2 bits kept in 4, 4-bit scale and minimum per 16, f32 d and dmin per 256: 152 */
+#define QW_INTEGER_LAYOUTS(X) QW_SIGNED_LAYOUTS(X) QW_UNSIGNED_LAYOUTS(X)
+
+typedef enum qw_layout {
+#define QW_LAYOUT_NAME(NAME, ...) QW_LAYOUT_##NAME,
+    QW_FLOAT_LAYOUTS(QW_LAYOUT_NAME) QW_INTEGER_LAYOUTS(QW_LAYOUT_NAME)
+#undef QW_LAYOUT_NAME
+        QW_LAYOUT_COUNT
+} qw_layout;
 
 typedef struct qw_layout_traits {
-    const char *name;
     qw_dtype type;  /* the file type with the same numbers */
     int32_t bits;   /* of a code */
-    int32_t offset; /* weight = scale * (code - offset) + minimum; codes are unsigned, those of I8 signed */
-    int32_t blocks; /* of 32 columns per unit */
+    int32_t offset; /* weight = scale * (code - offset) + minimum */
+    int32_t blocks; /* of 32 columns per unit; 0: a float layout */
     int32_t header; /* bytes */
+    bool is_signed; /* codes: int8, not unsigned */
     bool has_min;
     bool halves; /* a scale per 16 columns */
 } qw_layout_traits;
 
+/* Folds where the layout is a constant. Sub-scales are what a unit of more than one block has: 4 vectors. */
 static inline __attribute__((always_inline)) qw_layout_traits qw_layout_traits_of(qw_layout layout)
 {
+    enum {
+#define QW_BLOCKS(NAME, name, number, LAYOUT, block, ...) BLOCKS_##NAME = block / QW_BLOCK,
+        QW_DTYPES(QW_BLOCKS)
+#undef QW_BLOCKS
+    };
+
     switch (layout) {
-    case QW_LAYOUT_I8:
-        return (qw_layout_traits){"q8_0", QW_Q8_0, 8, 0, 1, 16, false, false};
-    case QW_LAYOUT_U4:
-        return (qw_layout_traits){"q4_0", QW_Q4_0, 4, 8, 1, 16, false, false};
-    case QW_LAYOUT_U5:
-        return (qw_layout_traits){"q5_0", QW_Q5_0, 5, 16, 1, 16, false, false};
-    case QW_LAYOUT_U4M:
-        return (qw_layout_traits){"q4_1", QW_Q4_1, 4, 0, 1, 32, true, false};
-    case QW_LAYOUT_U5M:
-        return (qw_layout_traits){"q5_1", QW_Q5_1, 5, 0, 1, 32, true, false};
-    case QW_LAYOUT_K4M:
-        return (qw_layout_traits){"q4_k", QW_Q4_K, 4, 0, 8, 96, true, false};
-    case QW_LAYOUT_K5M:
-        return (qw_layout_traits){"q5_k", QW_Q5_K, 5, 0, 8, 96, true, false};
-    case QW_LAYOUT_K6:
-        return (qw_layout_traits){"q6_k", QW_Q6_K, 6, 32, 8, 80, false, true};
-    case QW_LAYOUT_K4:
-        return (qw_layout_traits){"q3_k", QW_Q3_K, 4, 4, 8, 80, false, true};
-    case QW_LAYOUT_K2M:
-        return (qw_layout_traits){"q2_k", QW_Q2_K, 4, 0, 8, 96, true, true};
-    case QW_LAYOUT_F32:
-        return (qw_layout_traits){"f32", QW_F32, 32, 0, 0, 0, false, false};
-    case QW_LAYOUT_F16:
-        return (qw_layout_traits){"f16", QW_F16, 16, 0, 0, 0, false, false};
-    case QW_LAYOUT_BF16:
+#define QW_TRAITS_FLOAT(NAME, TYPE, BITS)                                                                              \
+    case QW_LAYOUT_##NAME:                                                                                             \
+        return (qw_layout_traits){.type = QW_##TYPE, .bits = BITS};
+#define QW_TRAITS(NAME, TYPE, BITS, OFFSET, MIN, HALVES, SIGNED)                                                       \
+    case QW_LAYOUT_##NAME:                                                                                             \
+        return (qw_layout_traits){.type = QW_##TYPE,                                                                   \
+                                  .bits = BITS,                                                                        \
+                                  .offset = OFFSET,                                                                    \
+                                  .blocks = BLOCKS_##TYPE,                                                             \
+                                  .header = 16 * (1 + MIN) + (BLOCKS_##TYPE > 1 ? 64 : 0),                             \
+                                  .is_signed = SIGNED,                                                                 \
+                                  .has_min = MIN,                                                                      \
+                                  .halves = HALVES};
+#define QW_TRAITS_SIGNED(...) QW_TRAITS(__VA_ARGS__, true)
+#define QW_TRAITS_UNSIGNED(...) QW_TRAITS(__VA_ARGS__, false)
+        QW_FLOAT_LAYOUTS(QW_TRAITS_FLOAT)
+        QW_SIGNED_LAYOUTS(QW_TRAITS_SIGNED)
+        QW_UNSIGNED_LAYOUTS(QW_TRAITS_UNSIGNED)
+#undef QW_TRAITS_FLOAT
+#undef QW_TRAITS
+#undef QW_TRAITS_SIGNED
+#undef QW_TRAITS_UNSIGNED
+    case QW_LAYOUT_COUNT:
         break;
     }
-    return (qw_layout_traits){"bf16", QW_BF16, 16, 0, 0, 0, false, false};
+    return (qw_layout_traits){0};
 }
-
-/* A panel of float16 begins with a vector whose first byte is 1 where some weight is infinite or NaN: without such a
- * weight widening takes half the operations. */
-enum { QW_F16_HEADER = 16 };
 
 /* Bytes of a unit of an integer layout. */
 static inline __attribute__((always_inline)) int32_t qw_layout_unit_bytes(qw_layout_traits t)
@@ -76,17 +116,22 @@ static inline __attribute__((always_inline)) int32_t qw_layout_unit_bytes(qw_lay
     return t.header + t.blocks * t.bits * 16;
 }
 
-/* What a row's 32 columns hold, taken apart without vectors: the specification's view. */
-typedef struct qw_row_block {
-    float d, dmin;
-    int32_t scale[2], min[2]; /* of the halves of 16; equal, and 1 where the layout has no sub-scales */
-    int32_t q[32];            /* code - offset */
-} qw_row_block;
+static inline bool qw_layout_is_integer(qw_layout layout)
+{
+    return layout >= QW_LAYOUT_I8;
+}
 
-/* Block b of row r (0..3) of a panel of an integer layout. */
-void qw_panel_block(qw_row_block *out, qw_layout layout, const uint8_t *panel, int32_t b, int32_t r);
+/* To which type F32, F16 and BF16 matrices are brought while they stream in. F32 is for tests: it brings every matrix
+ * to float32, the quantised ones too, which makes the reference that quantised paths are held to. */
+typedef enum qw_quantize { QW_QUANTIZE_NONE, QW_QUANTIZE_Q8_0, QW_QUANTIZE_Q4_0, QW_QUANTIZE_F32 } qw_quantize;
 
-/* Element `col` of row r of a panel of a float layout. */
-float qw_panel_float(qw_layout layout, const uint8_t *panel, int32_t col, int32_t r);
+/* The layout in which a matrix that the file holds as `type` is kept. */
+qw_layout qw_layout_for(qw_dtype type, qw_quantize quantize);
+
+/* "q8_0", "q4_0", "f16", "q4_k" ...: the stored type's name for people. */
+const char *qw_layout_name(qw_layout layout);
+
+/* Bytes of one panel of that many columns. */
+size_t qw_panel_bytes(qw_layout layout, int32_t cols);
 
 #endif

@@ -2,32 +2,36 @@
  * Products over the pool: which panel meets which tokens, in which kernel. */
 #include "kernels/matmul.h"
 
-#include "kernels/kernel.h"
+#include "kernels/kernel_float.h"
+#include "kernels/kernel_tile.h"
+#include "kernels/kernel_token.h"
 #include "base/simd.h"
 
 #include <string.h>
 
 enum { EDGE_TOKENS = 16 };
 
-bool qw_layout_is_integer(qw_layout layout)
-{
-    return layout >= QW_LAYOUT_I8;
-}
+/* Those for a matrix: of its layout, integer or float. */
+typedef struct kernels {
+    qw_kernel_one *one;
+    qw_tile_kernels tile; /* unpack is NULL for float layouts */
+    qw_float_kernels pair;
+} kernels;
 
-static qw_kernels kernels_for(qw_layout layout, const qw_activations *a)
+static kernels kernels_for(qw_layout layout, const qw_activations *a)
 {
-    qw_kernels k;
-
-    if (qw_layout_is_integer(layout))
-        qw_kernel_integer(&k, layout, layout == QW_LAYOUT_I8 ? a->signed_kernel : a->kernel);
-    else qw_kernel_float(&k, layout);
-    return k;
+    if (qw_layout_is_integer(layout)) {
+        qw_kernel kernel = qw_activations_kernel(a, layout);
+        return (kernels){.one = qw_token_kernel(layout, kernel), .tile = qw_tile_kernels_for(layout, kernel)};
+    }
+    qw_float_kernels pair = qw_float_kernels_for(layout);
+    return (kernels){.one = pair.one, .pair = pair};
 }
 
 /* A product within a region: its pairs of panels are the items first..first + items - 1. */
 typedef struct part {
     qw_product product;
-    qw_kernels kernels;
+    kernels kernels;
     size_t panel_bytes;
     int32_t first, items;
 } part;
@@ -49,7 +53,7 @@ static void add_bias(float *y, size_t stride, const float *bias, int32_t rows, i
 
 /* A pair of panels at work. */
 typedef struct work {
-    const qw_kernels *k;
+    const kernels *k;
     const uint8_t *panels[QW_TILE_PANELS];
 } work;
 
@@ -69,10 +73,10 @@ static void run_tiles(const work *w, qw_tile_tokens to, int32_t n)
     for (int32_t t = 0; t < n; t++) memset(further(to, t).acc, 0, QW_TILE_ROWS * sizeof(float));
     for (int32_t first = 0; first < blocks; first += QW_TILE_BLOCKS) {
         int32_t count = blocks - first < QW_TILE_BLOCKS ? blocks - first : QW_TILE_BLOCKS;
-        for (int32_t i = 0; i < QW_TILE_PANELS; i++) w->k->unpack(&tile, i, w->panels[i], first, count);
+        for (int32_t i = 0; i < QW_TILE_PANELS; i++) w->k->tile.unpack(&tile, i, w->panels[i], first, count);
         for (int32_t t = 0; t < n; t += 4) {
             qw_tile_tokens at = further(to, t);
-            (n - t >= 4 ? w->k->tile_four : w->k->tile_two)(&at, &tile, first, count);
+            (n - t >= 4 ? w->k->tile.four : w->k->tile.two)(&at, &tile, first, count);
         }
     }
 }
@@ -81,13 +85,13 @@ static void run_pairs(const work *w, qw_tile_tokens to, int32_t n)
 {
     for (int32_t t = 0; t < n; t += 4) {
         qw_tile_tokens at = further(to, t);
-        (n - t >= 4 ? w->k->pair_four : w->k->pair_two)(&at, w->panels);
+        (n - t >= 4 ? w->k->pair.four : w->k->pair.two)(&at, w->panels);
     }
 }
 
 static void run_even(const work *w, qw_tile_tokens to, int32_t n)
 {
-    if (w->k->unpack) run_tiles(w, to, n);
+    if (w->k->tile.unpack) run_tiles(w, to, n);
     else run_pairs(w, to, n);
 }
 
@@ -117,7 +121,7 @@ static void run_one(const work *w, qw_tile_tokens to, int32_t rows)
 /* To unpack does not pay for two tokens. */
 static bool unpacks(const part *p, const qw_activations *a)
 {
-    return p->kernels.unpack && a->n > 2;
+    return p->kernels.tile.unpack && a->n > 2;
 }
 
 /* Two panels times all tokens. The second one of the last pair may not exist. */
@@ -125,7 +129,7 @@ static void run_pair(const part *p, const qw_activations *a, int32_t index)
 {
     const qw_mat *m = p->product.w;
     int32_t row = index * QW_TILE_ROWS, rows = m->rows - row < QW_TILE_ROWS ? m->rows - row : QW_TILE_ROWS;
-    int32_t even = !p->kernels.unpack || unpacks(p, a) ? a->n / 2 * 2 : 0;
+    int32_t even = !p->kernels.tile.unpack || unpacks(p, a) ? a->n / 2 * 2 : 0;
     const uint8_t *first = m->data + (size_t)index * QW_TILE_PANELS * p->panel_bytes;
     work w = {&p->kernels, {first, rows > QW_PANEL_ROWS ? first + p->panel_bytes : first}};
     qw_tile_tokens to = {p->product.y + row, (size_t)m->rows, a, 0};
@@ -173,6 +177,7 @@ void qw_matmul(qw_pool *pool, const qw_activations *a, const qw_product *product
         for (int32_t i = done; i < n_products && i < done + MAX_PARTS; i++) {
             const qw_mat *w = products[i].w;
             part *p = &r.parts[r.n_parts++];
+            QW_ASSERT(w->cols == a->cols);
             *p = (part){products[i], kernels_for(w->layout, a), qw_panel_bytes(w->layout, w->cols), r.items,
                         (w->rows + QW_TILE_ROWS - 1) / QW_TILE_ROWS};
             r.items += p->items;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The specification of qw_matmul: matmul.h's formulas as plain loops over what panel.h says a panel means. */
-#include "kernels/layout.h"
-#include "kernels/matmul.h"
+#include "kernels/matmul_scalar.h"
 
 static int32_t dot(const int32_t *w, const int8_t *q, int32_t n)
 {

@@ -1,48 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * Rows of a file to panels, and back for the embedding and the scalar specification. layout.h says where a code goes.
- * */
+ * Rows of a file to panels, and back for the embedding and the scalar specification. layout.h says where a code goes. */
 #include "kernels/panel.h"
 
-#include "kernels/layout.h"
 #include "kernels/quant.h"
+#include "base/assert.h"
 #include "base/simd.h"
 
 #include <string.h>
-
-qw_layout qw_layout_for(qw_dtype type, qw_quantize quantize)
-{
-    if (quantize == QW_QUANTIZE_F32) return QW_LAYOUT_F32;
-    if (qw_dtype_block(type) == 1 && quantize != QW_QUANTIZE_NONE)
-        return quantize == QW_QUANTIZE_Q8_0 ? QW_LAYOUT_I8 : QW_LAYOUT_U4;
-    for (int l = QW_LAYOUT_F32; l <= QW_LAYOUT_K2M; l++)
-        if (qw_layout_traits_of((qw_layout)l).type == type) return (qw_layout)l;
-    return QW_LAYOUT_F32;
-}
-
-const char *qw_layout_name(qw_layout layout)
-{
-    return qw_layout_traits_of(layout).name;
-}
 
 static bool is_float(qw_layout_traits t)
 {
     return t.blocks == 0;
 }
 
-/* Float panels end on a vector, so that each begins on one. */
-static size_t float_panel_bytes(qw_layout_traits t, int32_t cols)
+/* A row of the type has the layout's numbers already. */
+static bool holds(qw_layout layout, qw_dtype type)
 {
-    return (t.type == QW_F16 ? QW_F16_HEADER : 0) +
-           (((size_t)cols * (size_t)t.bits / 8 * QW_PANEL_ROWS + 15) & ~(size_t)15);
-}
-
-size_t qw_panel_bytes(qw_layout layout, int32_t cols)
-{
-    qw_layout_traits t = qw_layout_traits_of(layout);
-
-    if (is_float(t)) return float_panel_bytes(t, cols);
-    return ((size_t)cols + (size_t)t.blocks * QW_BLOCK - 1) / ((size_t)t.blocks * QW_BLOCK) *
-           (size_t)qw_layout_unit_bytes(t);
+    return qw_layout_for(type, QW_QUANTIZE_NONE) == layout;
 }
 
 size_t qw_mat_bytes(qw_layout layout, int32_t rows, int32_t cols)
@@ -193,14 +167,14 @@ static bool has_special(const uint8_t *src, size_t n)
     return special;
 }
 
-static void pack_floats(uint8_t *panel, qw_layout_traits t, const uint8_t *src, int32_t n_rows, int32_t cols)
+static void pack_floats(uint8_t *panel, qw_layout layout, const uint8_t *src, int32_t n_rows, int32_t cols)
 {
-    memset(panel, 0, float_panel_bytes(t, cols));
-    if (t.type == QW_F16) {
+    memset(panel, 0, qw_panel_bytes(layout, cols));
+    if (layout == QW_LAYOUT_F16) {
         *panel = has_special(src, (size_t)n_rows * (size_t)cols);
         panel += QW_F16_HEADER;
     }
-    if (t.bits == 32) pack_elements(panel, src, 4, n_rows, cols);
+    if (layout == QW_LAYOUT_F32) pack_elements(panel, src, 4, n_rows, cols);
     else pack_elements(panel, src, 2, n_rows, cols);
 }
 
@@ -236,17 +210,19 @@ void qw_panel_pack(uint8_t *panel, qw_layout layout, const uint8_t *src, qw_dtyp
 {
     qw_layout_traits t = qw_layout_traits_of(layout);
     size_t row_bytes = qw_dtype_row_bytes(type, cols);
+    bool ready = holds(layout, type);
     qw_codes rows[QW_PANEL_ROWS] = {{0}};
 
+    QW_ASSERT(n_rows >= 1 && n_rows <= QW_PANEL_ROWS && cols % qw_dtype_block(type) == 0);
     if (is_float(t)) {
-        if (type == t.type) pack_floats(panel, t, src, n_rows, cols);
+        if (ready) pack_floats(panel, layout, src, n_rows, cols);
         else pack_widened(panel, src, type, n_rows, cols);
         return;
     }
     for (int32_t at = 0; at < cols; at += t.blocks * QW_BLOCK, panel += qw_layout_unit_bytes(t)) {
         for (int32_t r = 0; r < n_rows; r++) {
             const uint8_t *from = src + (size_t)r * row_bytes + qw_dtype_row_bytes(type, at);
-            if (type == t.type) qw_quant_decode(&rows[r], from, type);
+            if (ready) qw_quant_decode(&rows[r], from, type);
             else quantise(&rows[r], t, from, type, cols - at);
         }
         put_unit(panel, t, rows);
@@ -274,6 +250,7 @@ void qw_panel_block(qw_row_block *out, qw_layout layout, const uint8_t *panel, i
     const uint8_t *unit = panel + (size_t)(b / t.blocks) * (size_t)qw_layout_unit_bytes(t);
     const uint8_t *codes = unit + t.header + b % t.blocks * t.bits * 16;
 
+    QW_ASSERT(t.blocks && b >= 0 && r >= 0 && r < QW_PANEL_ROWS);
     *out = (qw_row_block){.scale = {1, 1}, .min = {1, 1}};
     out->d = get_f32(unit + r * 4);
     if (t.has_min) out->dmin = get_f32(unit + 16 + r * 4);
@@ -297,14 +274,16 @@ void qw_mat_row(float *out, const qw_mat *m, int32_t r)
     const uint8_t *panel = m->data + (size_t)(r / QW_PANEL_ROWS) * qw_panel_bytes(m->layout, m->cols);
     qw_row_block block;
 
+    QW_ASSERT(r >= 0 && r < m->rows);
     r %= QW_PANEL_ROWS;
-    if (is_float(t))
+    if (is_float(t)) {
         for (int32_t i = 0; i < m->cols; i++) out[i] = qw_panel_float(m->layout, panel, i, r);
-    else
-        for (int32_t i = 0; i < m->cols; i++) {
-            if (i % QW_BLOCK == 0) qw_panel_block(&block, m->layout, panel, i / QW_BLOCK, r);
-            int32_t h = i % QW_BLOCK / 16;
-            float w = block.d * (float)block.scale[h] * (float)block.q[i % QW_BLOCK];
-            out[i] = t.has_min ? w + block.dmin * (float)block.min[h] : w;
-        }
+        return;
+    }
+    for (int32_t i = 0; i < m->cols; i++) {
+        if (i % QW_BLOCK == 0) qw_panel_block(&block, m->layout, panel, i / QW_BLOCK, r);
+        int32_t h = i % QW_BLOCK / 16;
+        float w = block.d * (float)block.scale[h] * (float)block.q[i % QW_BLOCK];
+        out[i] = t.has_min ? w + block.dmin * (float)block.min[h] : w;
+    }
 }

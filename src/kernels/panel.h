@@ -1,35 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * How matrices are kept: panels of four rows, interleaved so that a 32-bit lane of a vector is a row and no sum crosses
- * lanes. Packing is exact: a kept weight is the same real number that the file's format defines. Rows are padded with
- * zero rows to a multiple of 4; columns of integer layouts with zero weights to a multiple of 32 (of 256 for K-quants,
- * which files never split), those of float layouts not at all. layout.h has the bytes. */
+ * Matrices as they are kept: rows of a file packed into panels (layout.h), and read back. Packing is exact: a kept
+ * weight is the same real number that the file's format defines. */
 #ifndef QW_PANEL_H
 #define QW_PANEL_H
 
-#include "kernels/dtype.h"
-
-enum { QW_PANEL_ROWS = 4, QW_BLOCK = 32 };
-
-/* The layouts, with what a row's block takes. Integer layouts meet activations quantised to int8 per 32. */
-typedef enum qw_layout {
-    QW_LAYOUT_F32,  /* float32                                                                     (f32)        */
-    QW_LAYOUT_F16,  /* float16 bits, widened in the kernel                                         (f16)        */
-    QW_LAYOUT_BF16, /* bfloat16 bits, widened in the kernel                                        (bf16)       */
-    QW_LAYOUT_I8,   /* int8, f32 scale per 32: 36 bytes per 32                                     (q8_0)       */
-    QW_LAYOUT_U4,   /* 4 bits - 8, f32 scale per 32: 20                                            (q4_0)       */
-    QW_LAYOUT_U5,   /* 5 bits - 16, f32 scale per 32: 24                                           (q5_0)       */
-    QW_LAYOUT_U4M,  /* 4 bits, f32 scale and minimum per 32: 24                                    (q4_1)       */
-    QW_LAYOUT_U5M,  /* 5 bits, f32 scale and minimum per 32: 28                                    (q5_1)       */
-    QW_LAYOUT_K4M,  /* 4 bits, u8 scale and minimum per 32, f32 d and dmin per 256: 152 per 256    (q4_k)       */
-    QW_LAYOUT_K5M,  /* 5 bits, the same: 184                                                       (q5_k)       */
-    QW_LAYOUT_K6,   /* 6 bits - 32, int8 scale per 16, f32 d per 256: 212                          (q6_k)       */
-    QW_LAYOUT_K4,   /* 3 bits - 4 kept in 4, int8 scale per 16, f32 d per 256: 148                 (q3_k)       */
-    QW_LAYOUT_K2M,  /* 2 bits kept in 4, 4-bit scale and minimum per 16, f32 d and dmin per 256: 152 (q2_k)      */
-} qw_layout;
-
-/* To which type F32, F16 and BF16 matrices are brought while they stream in. F32 is for tests: it brings every matrix
- * to float32, the quantised ones too, which makes the reference that quantised paths are held to. */
-typedef enum qw_quantize { QW_QUANTIZE_NONE, QW_QUANTIZE_Q8_0, QW_QUANTIZE_Q4_0, QW_QUANTIZE_F32 } qw_quantize;
+#include "kernels/layout.h"
 
 typedef struct qw_mat {
     qw_layout layout;
@@ -37,15 +12,7 @@ typedef struct qw_mat {
     uint8_t *data; /* panels in row order, 64-byte aligned; owned by the weights */
 } qw_mat;
 
-/* The layout in which a matrix that the file holds as `type` is kept. */
-qw_layout qw_layout_for(qw_dtype type, qw_quantize quantize);
-
-/* "q8_0", "q4_0", "f16", "q4_k" ...: the stored type's name for people. */
-const char *qw_layout_name(qw_layout layout);
-
-/* Bytes of one panel of four rows of that many columns; a matrix takes ceil(rows / 4) of them. */
-size_t qw_panel_bytes(qw_layout layout, int32_t cols);
-/* SIZE_MAX where it does not fit a size_t. */
+/* Bytes of a matrix: ceil(rows / 4) panels; SIZE_MAX where that does not fit a size_t. */
 size_t qw_mat_bytes(qw_layout layout, int32_t rows, int32_t cols);
 
 /* Packs n_rows (1..4; the missing ones become zero rows) consecutive rows of the file into the panel. src holds whole
@@ -56,5 +23,18 @@ void qw_panel_pack(uint8_t *panel, qw_layout layout, const uint8_t *src, qw_dtyp
 
 /* Row r as float32, out[cols]: the embedding look-up, and the tests' view of the kept weights. */
 void qw_mat_row(float *out, const qw_mat *m, int32_t r);
+
+/* What a row's 32 columns hold, taken apart without vectors: the specification's view. */
+typedef struct qw_row_block {
+    float d, dmin;
+    int32_t scale[2], min[2]; /* of the halves of 16; equal, and 1 where the layout has no sub-scales */
+    int32_t q[32];            /* code - offset */
+} qw_row_block;
+
+/* Block b of row r (0..3) of a panel of an integer layout. */
+void qw_panel_block(qw_row_block *out, qw_layout layout, const uint8_t *panel, int32_t b, int32_t r);
+
+/* Element `col` of row r of a panel of a float layout. */
+float qw_panel_float(qw_layout layout, const uint8_t *panel, int32_t col, int32_t r);
 
 #endif

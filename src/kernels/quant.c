@@ -3,9 +3,9 @@
  * */
 #include "kernels/quant.h"
 
+#include "base/assert.h"
 #include "base/simd.h"
 
-#include <math.h>
 #include <string.h>
 
 static uint16_t u16(const uint8_t *p)
@@ -16,29 +16,6 @@ static uint16_t u16(const uint8_t *p)
 static float half(const uint8_t *p)
 {
     return qw_f16_to_f32(u16(p));
-}
-
-qw_quant_traits qw_quant_traits_of(qw_dtype type)
-{
-    switch (type) {
-    case QW_Q4_0:
-        return (qw_quant_traits){8, 32, false};
-    case QW_Q5_0:
-        return (qw_quant_traits){16, 32, false};
-    case QW_Q4_1:
-    case QW_Q5_1:
-    case QW_Q4_K:
-    case QW_Q5_K:
-        return (qw_quant_traits){0, 32, true};
-    case QW_Q2_K:
-        return (qw_quant_traits){0, 16, true};
-    case QW_Q3_K:
-        return (qw_quant_traits){4, 16, false};
-    case QW_Q6_K:
-        return (qw_quant_traits){32, 16, false};
-    default:
-        return (qw_quant_traits){0, 32, false};
-    }
 }
 
 /* The bits `shift` and up of each byte, as many as mask has. */
@@ -132,45 +109,59 @@ static void decode_q6_k(qw_codes *out, const uint8_t *block)
     memcpy(out->scale, block + 192, 16);
 }
 
-/* q4_0, q4_1, q5_0, q5_1: weight j in the low nibbles, j + 16 in the high ones; bit j of a 32-bit number before them is
+/* Weight j in the low nibbles, j + 16 in the high ones; bit j of a 32-bit number before them, where there is one, is
  * weight j's fifth bit. */
-static void decode_32(qw_codes *out, const uint8_t *block, qw_dtype type)
+static void codes_32(qw_codes *out, const uint8_t *nibbles, const uint8_t *fifth)
 {
-    bool has_min = type == QW_Q4_1 || type == QW_Q5_1, five = type == QW_Q5_0 || type == QW_Q5_1;
-    const uint8_t *high = block + (has_min ? 4 : 2), *codes = high + (five ? 4 : 0);
-    qw_v128 v = qw_load(codes);
+    qw_v128 v = qw_load(nibbles);
 
-    out->d = half(block);
-    out->dmin = has_min ? half(block + 2) : 0;
     out->scale[0] = out->min[0] = 1;
-    if (type == QW_Q8_0) {
-        memcpy(out->q, codes, 32);
-        return;
-    }
-    qw_store(out->q, qw_or(bits(v, 0, 15), five ? spread16(u16(high)) : qw_zero()));
-    qw_store(out->q + 16, qw_or(bits(v, 4, 15), five ? spread16(u16(high + 2)) : qw_zero()));
+    qw_store(out->q, qw_or(bits(v, 0, 15), fifth ? spread16(u16(fifth)) : qw_zero()));
+    qw_store(out->q + 16, qw_or(bits(v, 4, 15), fifth ? spread16(u16(fifth + 2)) : qw_zero()));
+}
+
+static void decode_q4_0(qw_codes *out, const uint8_t *block)
+{
+    out->d = half(block);
+    codes_32(out, block + 2, NULL);
+}
+
+static void decode_q5_0(qw_codes *out, const uint8_t *block)
+{
+    out->d = half(block);
+    codes_32(out, block + 6, block + 2);
+}
+
+static void decode_q4_1(qw_codes *out, const uint8_t *block)
+{
+    out->d = half(block);
+    out->dmin = half(block + 2);
+    codes_32(out, block + 4, NULL);
+}
+
+static void decode_q5_1(qw_codes *out, const uint8_t *block)
+{
+    out->d = half(block);
+    out->dmin = half(block + 2);
+    codes_32(out, block + 8, block + 4);
+}
+
+static void decode_q8_0(qw_codes *out, const uint8_t *block)
+{
+    out->d = half(block);
+    out->scale[0] = 1;
+    memcpy(out->q, block + 2, 32);
 }
 
 void qw_quant_decode(qw_codes *out, const uint8_t *block, qw_dtype type)
 {
-    switch (type) {
-    case QW_Q2_K:
-        decode_q2_k(out, block);
+    QW_ASSERT(qw_dtype_block(type) > 1);
+    switch ((int)type) {
+#define DECODE(NAME, name, ...)                                                                                        \
+    case QW_##NAME:                                                                                                    \
+        decode_##name(out, block);                                                                                     \
         break;
-    case QW_Q3_K:
-        decode_q3_k(out, block);
-        break;
-    case QW_Q4_K:
-        decode_q4_k(out, block);
-        break;
-    case QW_Q5_K:
-        decode_q5_k(out, block);
-        break;
-    case QW_Q6_K:
-        decode_q6_k(out, block);
-        break;
-    default:
-        decode_32(out, block, type);
+        QW_QUANT_DTYPES(DECODE)
     }
 }
 
@@ -183,23 +174,27 @@ static void widen(float *out, const uint8_t *p, qw_dtype type, int64_t n)
     for (; i < n; i++) out[i] = type == QW_F16 ? half(p + 2 * i) : qw_bf16_to_f32(u16(p + 2 * i));
 }
 
+static void dequantize_blocks(float *out, const uint8_t *row, qw_dtype type, int64_t blocks)
+{
+    qw_layout_traits t = qw_layout_traits_of(qw_layout_for(type, QW_QUANTIZE_NONE));
+    int32_t block = qw_dtype_block(type), group = t.halves ? 16 : 32;
+    qw_codes c = {0};
+
+    for (int64_t b = 0; b < blocks; b++, row += qw_dtype_block_bytes(type), out += block) {
+        qw_quant_decode(&c, row, type);
+        for (int32_t i = 0; i < block; i++) {
+            float w = c.d * (float)c.scale[i / group] * (float)(c.q[i] - t.offset);
+            out[i] = t.has_min ? w + c.dmin * (float)c.min[i / group] : w;
+        }
+    }
+}
+
 void qw_dequantize(float *out, const uint8_t *row, qw_dtype type, int64_t cols)
 {
-    int32_t block = qw_dtype_block(type);
-    size_t bytes = qw_dtype_block_bytes(type);
-    qw_quant_traits t = qw_quant_traits_of(type);
-    qw_codes c;
-
-    if (type == QW_F32) memcpy(out, row, (size_t)cols * bytes);
-    else if (block == 1) widen(out, row, type, cols);
-    else
-        for (int64_t b = 0; b < cols / block; b++) {
-            qw_quant_decode(&c, row + (size_t)b * bytes, type);
-            for (int32_t i = 0; i < block; i++) {
-                float w = c.d * (float)c.scale[i / t.group] * (float)(c.q[i] - t.offset);
-                out[b * block + i] = t.has_min ? w + c.dmin * (float)c.min[i / t.group] : w;
-            }
-        }
+    QW_ASSERT(cols % qw_dtype_block(type) == 0);
+    if (type == QW_F32) memcpy(out, row, (size_t)cols * sizeof *out);
+    else if (qw_dtype_block(type) == 1) widen(out, row, type, cols);
+    else dequantize_blocks(out, row, type, cols / qw_dtype_block(type));
 }
 
 /* Nearest even codes of x * inverse, |x * inverse| <= 127.5. */

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/quote_text.h"
+#include "kernels/quant.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

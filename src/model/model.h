@@ -20,10 +20,10 @@ typedef struct qw_model {
     qw_buf
         generation_config; /* the JSON text of generation_config.json, or what the GGUF's keys amount to; empty: none */
     int32_t eos[QW_EOS_MAX], n_eos;
-    int32_t pad;                            /* -1: none */
-    double n_parameters;                    /* elements of all tensors bound, a tied matrix once */
-    double layout_bytes[QW_LAYOUT_K2M + 1]; /* bytes of weights as kept, by layout; vectors count as f32 */
-    qw_buf notes;                           /* one remark a line: what was odd and could be lived with */
+    int32_t pad;                          /* -1: none */
+    double n_parameters;                  /* elements of all tensors bound, a tied matrix once */
+    double layout_bytes[QW_LAYOUT_COUNT]; /* bytes of weights as kept, by layout; vectors count as f32 */
+    qw_buf notes;                         /* one remark a line: what was odd and could be lived with */
 } qw_model;
 
 /* Frees what the model holds and zeroes it; a zeroed model is a no-op. */

@@ -153,31 +153,11 @@ static bool finite32(const uint8_t *bytes, size_t n_bytes)
 
 bool qw_tensor_finite(const uint8_t *bytes, size_t n_bytes, qw_dtype type)
 {
-    size_t stride = qw_dtype_block_bytes(type), first = 0, n_scales = 1;
+    size_t n_scales, first = qw_dtype_scales(type, &n_scales), stride = qw_dtype_block_bytes(type);
 
-    switch (type) {
-    case QW_F32:
-        return finite32(bytes, n_bytes);
-    case QW_F16:
-        return finite16(bytes, n_bytes, 2, 0x7C00);
-    case QW_BF16:
-        return finite16(bytes, n_bytes, 2, 0x7F80);
-    case QW_Q4_1:
-    case QW_Q5_1:
-    case QW_Q4_K:
-    case QW_Q5_K:
-        n_scales = 2;
-        break;
-    case QW_Q2_K:
-        first = stride - 4, n_scales = 2;
-        break;
-    case QW_Q3_K:
-    case QW_Q6_K:
-        first = stride - 2;
-        break;
-    default:
-        break;
-    }
+    if (type == QW_F32) return finite32(bytes, n_bytes);
+    if (type == QW_F16) return finite16(bytes, n_bytes, 2, 0x7C00);
+    if (type == QW_BF16) return finite16(bytes, n_bytes, 2, 0x7F80);
     for (size_t i = 0; i < n_scales; i++, first += 2)
         if (n_bytes > first && !finite16(bytes + first, n_bytes - first, stride, 0x7C00)) return false;
     return true;

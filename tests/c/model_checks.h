@@ -55,7 +55,7 @@ static inline double kept_bytes(const qw_model *m)
     const qw_config *c = &m->config;
     double n = 0;
 
-    for (int32_t i = 0; i <= QW_LAYOUT_K2M; i++) n += m->layout_bytes[i];
+    for (int32_t i = 0; i < QW_LAYOUT_COUNT; i++) n += m->layout_bytes[i];
     return n + (double)c->n_layer * (double)sizeof(qw_layer);
 }
 

@@ -4,15 +4,18 @@
  * to 3 the relaxed kernels run under all readings of their second operand. */
 #include "base/alloc.h"
 #include "check.h"
-#include "kernels/matmul.h"
+#include "kernels/kernel_choice.h"
+#include "kernels/matmul_scalar.h"
+#include "kernels/quant.h"
 #include "base/simd.h"
 
 #include <math.h>
 
 enum { MOST_COLS = 1536, MOST_ROWS = 14, MOST_TOKENS = 24 };
 
-static const qw_dtype TYPES[] = {QW_F32,  QW_F16,  QW_BF16, QW_Q4_0, QW_Q4_1, QW_Q5_0, QW_Q5_1,
-                                 QW_Q8_0, QW_Q2_K, QW_Q3_K, QW_Q4_K, QW_Q5_K, QW_Q6_K};
+static const qw_dtype TYPES[] = {
+#define TYPE(NAME, ...) QW_##NAME,
+    QW_DTYPES(TYPE)};
 enum { N_TYPES = sizeof TYPES / sizeof *TYPES };
 
 static uint32_t state = 11;

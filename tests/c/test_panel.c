@@ -2,16 +2,17 @@
  * Packing: every kept weight is the number the file's format defines, whatever the bytes. */
 #include "base/alloc.h"
 #include "check.h"
-#include "kernels/layout.h"
 #include "kernels/panel.h"
+#include "kernels/quant.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum { MOST_COLS = 1280, MOST_ROWS = 9 };
 
-static const qw_dtype TYPES[] = {QW_F32,  QW_F16,  QW_BF16, QW_Q4_0, QW_Q4_1, QW_Q5_0, QW_Q5_1,
-                                 QW_Q8_0, QW_Q2_K, QW_Q3_K, QW_Q4_K, QW_Q5_K, QW_Q6_K};
+static const qw_dtype TYPES[] = {
+#define TYPE(NAME, ...) QW_##NAME,
+    QW_DTYPES(TYPE)};
 enum { N_TYPES = sizeof TYPES / sizeof *TYPES };
 
 static uint32_t state = 3;

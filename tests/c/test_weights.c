@@ -6,6 +6,7 @@
 #include "check.h"
 #include "model_files.h"
 #include "files/safetensors.h"
+#include "kernels/quant.h"
 
 #include <math.h>
 

@@ -439,6 +439,19 @@ test('a context that no memory holds is a memory error with the numbers and what
   await assert.rejects(load, withCode('memory', /\d+ MiB are needed.*contextLength 2000000/));
 });
 
+test('advice about memory speaks of the type that the cache has, and of smaller ones only', async () => {
+  const advice = async (kvType) => (await Engine.plan(TINY, { contextLength: 8_000_000, kvType })).advice;
+  const [f32, f16, q8] = [await advice('f32'), await advice('f16'), await advice('q8_0')];
+  const types = (lines) =>
+    lines.flatMap((line) => line.match(/kvType '\w+' takes \d+ MiB instead of the \d+ MiB of '\w+'/g) ?? []);
+  const names = (lines) => types(lines).map((line) => line.match(/'\w+'/g)?.join(' for '));
+  assert.deepEqual(names(f32), ["'f16' for 'f32'", "'q8_0' for 'f32'"]);
+  assert.deepEqual(names(f16), ["'q8_0' for 'f16'"]);
+  assert.deepEqual(names(q8), []);
+  const [takes, of] = (types(f32)[1].match(/\d+(?= MiB)/g) ?? []).map(Number);
+  assert.ok(Math.abs(takes / of - 5 / 16) < 0.001, `${takes} of ${of} MiB`);
+});
+
 /** Loads with a worker that meets a refused memory. */
 async function loadPoor(refuse, options) {
   process.env.QW_REFUSE = refuse;
