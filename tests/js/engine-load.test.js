@@ -291,8 +291,9 @@ test('a context is never reserved beyond what was asked for, or the training, an
   assert.equal(plan.kvBytes, full.kvBytes);
   const engine = await Engine.load(TINY, { ...OPTIONS, contextLength: 1 });
   assert.equal(engine.info.contextLength, 1);
-  const { sequences } = await engine.generate([34], { eos_token_id: [] }).result;
-  assert.deepEqual(sequences[0], { index: 0, text: '', token_ids: [], finish_reason: 'length' });
+  await assert.rejects(engine.generate([34], { eos_token_id: [] }).result, withCode('context', /none is left/));
+  const { shape } = await engine.forward({ input_ids: [[34]] });
+  assert.deepEqual(shape.slice(0, 2), [1, 1]);
   await assert.rejects(engine.generate([34, 35]).result, withCode('context', /2.*1/));
   await engine.close();
 });
