@@ -5,7 +5,12 @@
 
 /** What differs between a page and Node, on the side of the caller. */
 export interface Host {
-  startWorker(name: string, url?: string): HostWorker;
+  /** Why no engine can live here, as a sentence with the way out; '' where one can. */
+  refusal(): string;
+  /** url: of the script where it is not beside this one; a page's may be a TrustedScriptURL. */
+  startWorker(name: string, url?: ScriptUrl): HostWorker;
+  /** What stands in the way where a worker cannot be started. */
+  workerHint: string;
   /** Absolute URL of a relative string (or, in Node, of a path). */
   resolveUrl(text: string): string;
   /** By build. */
@@ -15,8 +20,13 @@ export interface Host {
   cores(): number;
   store(folder?: string): Promise<Store | null>;
   persist(): Promise<boolean>;
+  /** What limits the memory of this process, as a sentence; '' where nothing is known to. */
+  memoryLimit(): string;
   isPage: boolean;
 }
+
+/** A URL, or an object that a page's Trusted Types take for one. */
+export type ScriptUrl = string | { toString(): string };
 
 /** A worker as both have it. */
 export interface HostWorker {

@@ -54,6 +54,7 @@ try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (/** @type {any} */ error) {
   const { code } = error;
-  if (code !== 'aborted') err(`qwen2-wasm: ${error.message}\n`);
+  const flag = code === 'ERR_ACCESS_DENIED' ? `: start node with --allow-fs-read=${error.resource}` : '';
+  if (code !== 'aborted') err(`qwen2-wasm: ${error.message}${flag}\n`);
   process.exitCode = code === 'aborted' ? INTERRUPTED : error instanceof UsageError || code === 'usage' ? 2 : 1;
 }

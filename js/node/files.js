@@ -30,6 +30,8 @@ export function openPath(url) {
     file = fs.openSync(place, 'r');
   } catch (error) {
     if (isNotFound(error)) return null;
+    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'ERR_ACCESS_DENIED')
+      throw new Error(`Node's permission model forbids it: start node with --allow-fs-read=${place}`, { cause: error });
     throw error;
   }
   const stat = fs.fstatSync(file);

@@ -3,7 +3,7 @@ import { modelCacheOver } from '../weights/model-cache.js';
 import { attempt } from './attempts.js';
 import { Connection } from './connection.js';
 import { begin } from './load-request.js';
-import { capabilitiesOf, chooseBuild, requireSimd } from './env.js';
+import { capabilitiesOf, chooseBuild, requireEngine } from './env.js';
 import { cancellable, qwenError } from '../errors.js';
 import { ENGINE_WORKER } from '../protocol.js';
 
@@ -19,7 +19,12 @@ export function functionsFor(host) {
       async fetch(source, options = {}) {
         const { signal, onProgress } = options;
         const listeners = { onProgress };
-        const { connection, answer, notes } = await attempt('fetch', begin(host, source, options), listeners, signal);
+        const { connection, answer, notes } = await attempt(
+          'fetch',
+          await begin(host, source, options),
+          listeners,
+          signal,
+        );
         connection.close(qwenError('closed', 'the download has ended'));
         return { ...answer, notes: [...notes, ...answer.notes] };
       },
@@ -31,7 +36,7 @@ export function functionsFor(host) {
      * @returns {Promise<{ ok: boolean, report: string }>}
      */
     async selfTest({ threads, signal } = {}) {
-      requireSimd();
+      requireEngine(host);
       const { wasm } = chooseBuild({ threads: threads ?? 'auto' }, host);
       const connection = new Connection(host, ENGINE_WORKER);
       try {

@@ -11,7 +11,7 @@ import { buildName, ENGINE_WORKER } from '../protocol.js';
  * @property {import('../host.js').Host} host
  * @property {import('../protocol.js').LoadRequest} request
  * @property {import('../types.js').ModelFile[]} pageFiles
- * @property {string | undefined} workerUrl
+ * @property {import('../host.js').ScriptUrl | undefined} workerUrl
  * @property {string[]} notes
  */
 
@@ -19,7 +19,7 @@ import { buildName, ENGINE_WORKER } from '../protocol.js';
 const SAME_AGAIN = 1;
 const PARKED_MS = 30_000;
 
-/** @type {{ host: Begun['host'], workerUrl: string | undefined, connection: Connection, timer: any } | null} */
+/** @type {{ host: Begun['host'], workerUrl: import('../host.js').ScriptUrl | undefined, connection: Connection, timer: any } | null} */
 let parked = null;
 
 /** @param {Begun} begun */

@@ -10,17 +10,52 @@ import { qwenError } from '../errors.js';
 const borrowed = (url) =>
   URL.createObjectURL(new Blob([`importScripts(${JSON.stringify(url)})`], { type: 'text/javascript' }));
 
+/** @type {{ createScriptURL(text: string): object } | null} */
+let policy = null;
+
+/**
+ * A script's URL as Trusted Types ask for it, where this browser has them: under a policy of our own, or what the caller has
+ * made so. Where the page allows no such policy the text stays, and the browser says what it thinks of it.
+ * @param {import('../host.js').ScriptUrl} url
+ * @returns {any}
+ */
+function trusted(url) {
+  const types = /** @type {any} */ (globalThis).trustedTypes;
+  if (!types || types.isScriptURL(url)) return url;
+  try {
+    policy ??= types.createPolicy('qwen2-wasm', { createScriptURL: (/** @type {string} */ text) => text });
+    return policy?.createScriptURL(String(url));
+  } catch {
+    return url;
+  }
+}
+
+/** Kinds of workers that cannot start others, by the classes of their global objects. */
+const OTHER_WORKERS = { ServiceWorkerGlobalScope: 'a service worker', SharedWorkerGlobalScope: 'a shared worker' };
+
 /** @type {import('../host.js').Host} */
 export const browserHost = {
   isPage: true,
+
+  refusal() {
+    if (typeof Worker === 'function') return '';
+    const name = Object.prototype.toString.call(globalThis).slice('[object '.length, -1);
+    const place = Object.hasOwn(OTHER_WORKERS, name)
+      ? OTHER_WORKERS[/** @type {keyof OTHER_WORKERS} */ (name)]
+      : 'this place';
+    return `${place} cannot start workers, and an engine is one: it can live in a page or in a dedicated worker (new Worker), which others send messages to`;
+  },
 
   startWorker(name, url) {
     if (globalThis.location?.protocol === 'file:') {
       throw qwenError('environment', 'a page opened as a file cannot start workers: serve it over http');
     }
-    const own = globalThis.origin === 'null' ? borrowed(url ?? new URL('./worker.js', import.meta.url).href) : url;
+    const own = globalThis.origin === 'null' ? borrowed(String(url ?? new URL('./worker.js', import.meta.url))) : url;
     // Both are written out, so that bundlers see the file.
-    const worker = own ? new Worker(own, { name }) : new Worker(new URL('./worker.js', import.meta.url), { name });
+    const worker =
+      own || 'trustedTypes' in globalThis
+        ? new Worker(trusted(own ?? new URL('./worker.js', import.meta.url).href), { name })
+        : new Worker(new URL('./worker.js', import.meta.url), { name });
     return {
       post: (message, transfer = []) => worker.postMessage(message, transfer),
       listen(handle, fail) {
@@ -50,6 +85,13 @@ export const browserHost = {
   cores: () => Math.max(1, Math.floor(Number(globalThis.navigator?.hardwareConcurrency)) || 1),
 
   store: opfsStore,
+
+  memoryLimit: () => '',
+
+  workerHint:
+    'worker.js must come from the origin of the page, over http(s), and be allowed by its Content Security Policy ' +
+    "(worker-src 'self'; with trusted-types, the policy qwen2-wasm): copy dist/ to your own host, or say where it is with " +
+    'workerUrl; a sandboxed frame needs allow-same-origin',
 
   persist: async () => (await globalThis.navigator?.storage?.persist?.()) ?? false,
 };

@@ -19,13 +19,37 @@ export const CHATML =
 export function plainMessages(messages, keepNulls = false) {
   if (!Array.isArray(messages)) throw qwenError('usage', `messages is ${typeof messages}, not an array`);
   if (messages.length === 0) throw qwenError('usage', 'the conversation is empty: give at least one message');
-  return messages.map((message, i) => {
+  return /** @type {any[]} */ (plainJson(messages, 'messages')).map((message, i) => {
     if (typeof message !== 'object' || message === null)
       throw qwenError('usage', `message ${i} is ${message}, not an object`);
     if (typeof message.role !== 'string') throw qwenError('usage', `message ${i} has no role`);
     const kept = Object.entries(message).filter(([, value]) => value !== undefined && (keepNulls || value !== null));
     return { ...Object.fromEntries(kept), ...textContent(message.content, i) };
   });
+}
+
+/**
+ * JSON.stringify would leave it out without a word.
+ * @param {string} key
+ * @param {unknown} value
+ */
+function refuseFunction(key, value) {
+  if (typeof value === 'function') throw new Error(`${key} is a function`);
+  return value;
+}
+
+/**
+ * A value as JSON.stringify writes it: proxies and getters are what they show, and what has a toJSON() is what that gives.
+ * @param {unknown} value
+ * @param {string} what
+ * @returns {unknown}
+ */
+export function plainJson(value, what) {
+  try {
+    return JSON.parse(JSON.stringify(value, refuseFunction) ?? 'null');
+  } catch (error) {
+    throw qwenError('usage', `${what} cannot be written as JSON: ${messageOf(error)}`, error);
+  }
 }
 
 /**

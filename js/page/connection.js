@@ -48,7 +48,7 @@ export class Connection {
   /**
    * @param {import('../host.js').Host} host
    * @param {string} name
-   * @param {{ url?: string, pageFiles?: import('../types.js').ModelFile[] }} [options]
+   * @param {{ url?: import('../host.js').ScriptUrl, pageFiles?: import('../types.js').ModelFile[] }} [options]
    */
   constructor(host, name, { url, pageFiles = [] } = {}) {
     this.#host = host;
@@ -57,11 +57,9 @@ export class Connection {
     try {
       this.#worker = host.startWorker(name, url);
     } catch (error) {
-      throw qwenError(
-        'environment',
-        `the worker cannot be started: ${messageOf(error).replace(/\.$/, '')}. ${WORKER_HINT}`,
-        error,
-      );
+      if (error instanceof QwenError) throw error;
+      const text = messageOf(error).replace(/\.$/, '');
+      throw qwenError('environment', `the worker cannot be started: ${text}. ${host.workerHint}`, error);
     }
     this.#worker.listen(
       (message) => this.#receive(message),
@@ -189,7 +187,7 @@ export class Connection {
         this.#take(message.id)?.resolve(message.value);
         break;
       case 'error':
-        this.#take(message.id)?.reject(plainToError(message.error));
+        this.#take(message.id)?.reject(this.#errorOf(message.error));
         break;
       case 'progress':
         this.#pending.get(message.id)?.onProgress?.(message.progress);
@@ -248,15 +246,30 @@ export class Connection {
     this.close(error);
   }
 
+  /** @param {import('../protocol.js').PlainError} plain */
+  #errorOf(plain) {
+    const short = plain.code === 'memory' || plain.code === 'internal' ? this.#shortOfMemory(plain.message) : null;
+    return short ?? plainToError(plain);
+  }
+
+  /**
+   * The error where memory was refused and what limits it is known.
+   * @param {string} text
+   * @param {unknown} [cause]
+   */
+  #shortOfMemory(text, cause) {
+    const limit = /out of memory|allocate memory/i.test(text) ? this.#host.memoryLimit() : '';
+    return limit ? qwenError('memory', `${text.replace(/\.$/, '')}. ${limit}`, cause) : null;
+  }
+
   /** @param {Error} error */
   #deathOf(error) {
+    const short = this.#shortOfMemory(messageOf(error), error);
+    if (short) return short;
     if (this.#ready) return toQwenError(qwenError('internal', `the worker failed: ${messageOf(error)}`, error));
     const where = this.#url ? ` from ${this.#url}` : '';
-    return qwenError(
-      'environment',
-      `the worker could not be started${where}: ${messageOf(error)}. ${WORKER_HINT}`,
-      error,
-    );
+    const text = `the worker could not be started${where}: ${messageOf(error)}. ${this.#host.workerHint}`;
+    return qwenError('environment', text, error);
   }
 }
 
@@ -281,7 +294,3 @@ function guard(callback) {
 }
 
 const SILENT = `the worker has given no sign of life for ${SILENT_SECONDS} s`;
-
-const WORKER_HINT =
-  'worker.js must come from the origin of the page, over http(s), and be allowed by its Content Security Policy ' +
-  "(worker-src 'self'): copy dist/ to your own host, or say where it is with workerUrl; a sandboxed frame needs allow-same-origin";

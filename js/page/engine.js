@@ -2,7 +2,7 @@
 // queue; a signal rejects its call at once, and the queue goes on when the worker has come to rest.
 import { attempt, park } from './attempts.js';
 import { Call } from './call.js';
-import { plainMessages } from './chat.js';
+import { plainJson, plainMessages } from './chat.js';
 import { qwenError, throwIfAborted } from '../errors.js';
 import { forwardRequest } from './forward.js';
 import { GenerationRun, packSettings, StoppingRows, takenSettings, wellFormed, withSuggestion } from './generation.js';
@@ -30,7 +30,7 @@ class Parts {
    * @param {Host} host
    * @param {import('./connection.js').Connection} connection with a worker that has the model
    * @param {import('../protocol.js').Requests['load'][1]} loaded
-   * @param {{ notes: string[], workerUrl: string | undefined }} begun
+   * @param {{ notes: string[], workerUrl: import('../host.js').ScriptUrl | undefined }} begun
    */
   constructor(host, connection, { info, specialTokens, variables }, { notes, workerUrl }) {
     this.host = host;
@@ -73,7 +73,7 @@ export class Engine {
    * @returns {Promise<Engine>}
    */
   static async load(source, options = {}) {
-    const begun = begin(this.host, source, options);
+    const begun = await begin(this.host, source, options);
     const { connection, answer, notes } = await attempt(
       'load',
       begun,
@@ -90,7 +90,7 @@ export class Engine {
    * @returns {Promise<import('../types.js').MemoryPlan>}
    */
   static async plan(source, options = {}) {
-    const begun = begin(this.host, source, options);
+    const begun = await begin(this.host, source, options);
     const { connection, answer } = await attempt('plan', begun, {}, options.signal);
     park(begun, connection);
     return answer;
@@ -195,7 +195,8 @@ export class Engine {
    */
   chat(messages, settings = {}) {
     return this.#run(() => {
-      const { tools, truncate, template, continue_final_message, ...rest } = takenSettings(settings);
+      const { tools: given, truncate, template, continue_final_message, ...rest } = takenSettings(settings);
+      const tools = /** @type {unknown[]} */ (plainJson(given ?? null, 'tools'));
       const plain = plainMessages(messages);
       const options = { tools, truncate, template, continue_final_message };
       const makePrompts = () => this.#parts.conversations.chat(plain, options, rest);

@@ -35,7 +35,7 @@ export async function capabilitiesOf(host) {
   const relaxedSimd = validates(RELAXED_PROBE);
   const threads = host.canShare();
   const notes = [];
-  if (!simd) notes.push(NO_SIMD);
+  if (!simd) notes.push(typeof WebAssembly === 'object' ? NO_SIMD : NO_WASM);
   if (simd && !relaxedSimd)
     notes.push('Relaxed SIMD is missing: the base build is used, which is slower on some machines.');
   if (!threads) notes.push(NO_THREADS);
@@ -56,12 +56,21 @@ export async function capabilitiesOf(host) {
 
 const NO_SIMD =
   'WebAssembly SIMD is missing: Chrome 91, Firefox 89, Safari 16.4 or Node 20 and a CPU of the last ten years have it.';
+const NO_WASM =
+  'There is no WebAssembly here: it is switched off (Lockdown Mode on Apple devices, where this site can be exempted; a ' +
+  'policy of the browser; node --jitless).';
 const NO_THREADS =
   'Threads are missing: the page is not cross-origin isolated. Send Cross-Origin-Opener-Policy: same-origin and ' +
   'Cross-Origin-Embedder-Policy: require-corp with the page and with worker.js, or install isolation-sw.js.';
 
-/** The error of a machine that cannot run any build, before anything is downloaded. */
-export function requireSimd() {
+/**
+ * The error of a place or a machine that cannot run any build, before anything is downloaded.
+ * @param {Host} host
+ */
+export function requireEngine(host) {
+  const refusal = host.refusal();
+  if (refusal) throw qwenError('environment', refusal);
+  if (typeof WebAssembly !== 'object') throw qwenError('environment', NO_WASM);
   if (!validates(SIMD_PROBE))
     throw qwenError('environment', `The engine needs WebAssembly SIMD (Safari 16.4+). ${NO_SIMD}`);
 }

@@ -1,7 +1,8 @@
 // What load() and plan() are given, checked and made plain for the worker.
-import { chooseBuild, requireSimd } from './env.js';
+import { chooseBuild, requireEngine } from './env.js';
 import { qwenError, throwIfAborted } from '../errors.js';
 import { nearName } from '../names.js';
+import { withOwnFiles } from './own-files.js';
 import { plainSource } from '../weights/source.js';
 
 /**
@@ -30,11 +31,11 @@ const LOAD_OPTIONS = [
  * @param {import('../host.js').Host} host
  * @param {ModelSource} source
  * @param {LoadOptions} options
- * @returns {import('./attempts.js').Begun}
+ * @returns {Promise<import('./attempts.js').Begun>}
  */
-export function begin(host, source, options) {
+export async function begin(host, source, options) {
   throwIfAborted(options.signal);
-  requireSimd();
+  requireEngine(host);
   for (const key of Object.keys(options)) {
     if (LOAD_OPTIONS.includes(key)) continue;
     const near = nearName(key, LOAD_OPTIONS);
@@ -45,13 +46,20 @@ export function begin(host, source, options) {
   // The C tests' own choice, which multiplies the memory.
   if (/** @type {string | undefined} */ (quantize) === 'f32')
     throw qwenError('usage', 'quantize is "f32": one of "none", "q8_0" and "q4_0" is wanted');
-  const { source: plain, pageFiles } = plainSource(source, host.resolveUrl);
   const { wasm, notes } = chooseBuild(options, host);
-  const script = workerUrl === undefined ? undefined : host.resolveUrl(String(workerUrl));
+  const script = isTrusted(workerUrl) ? workerUrl : workerUrl && host.resolveUrl(String(workerUrl));
   const engine = JSON.parse(JSON.stringify({ contextLength, maxRows, kvType, quantize }));
+  const { source: plain, pageFiles } = plainSource(await withOwnFiles(source, host.isPage), host.resolveUrl);
   const request = { source: plain, wasm, engine, cache, sha256: lowerCased(sha256), token };
   return { host, request, pageFiles, notes, workerUrl: script };
 }
+
+/**
+ * Whether a page's Trusted Types know this object.
+ * @param {unknown} url
+ * @returns {url is import('../host.js').ScriptUrl}
+ */
+const isTrusted = (url) => /** @type {any} */ (globalThis).trustedTypes?.isScriptURL(url) ?? false;
 
 /**
  * @param {LoadOptions['sha256']} sha256

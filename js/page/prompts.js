@@ -1,5 +1,13 @@
 // What callers give as a prompt (text, ids, messages) as what the worker takes; conversations go through their template here.
-import { CHATML, plainMessages, protectMarkers, takeMarks, withoutOldest, withParsedArguments } from './chat.js';
+import {
+  plainJson,
+  CHATML,
+  plainMessages,
+  protectMarkers,
+  takeMarks,
+  withoutOldest,
+  withParsedArguments,
+} from './chat.js';
 import { qwenError } from '../errors.js';
 import { wellFormed } from './generation.js';
 import { TemplateRunner } from './template-runner.js';
@@ -30,7 +38,7 @@ export class Conversations {
    * @param {Record<string, string>} model.variables what templates find beside the messages
    * @param {(prompt: Prompt) => Promise<number>} model.count tokens of a prompt, out of the queue
    * @param {import('../host.js').Host} host
-   * @param {string | undefined} workerUrl
+   * @param {import('../host.js').ScriptUrl | undefined} workerUrl
    */
   constructor({ info, markers, variables, count }, host, workerUrl) {
     this.#info = info;
@@ -51,7 +59,7 @@ export class Conversations {
    * @param {{ tools?: unknown[], add_generation_prompt: boolean, template?: string }} options
    */
   async text(messages, { tools, add_generation_prompt, template }) {
-    const written = { messages: plainMessages(messages), tools: tools ?? null };
+    const written = { messages: plainMessages(messages), tools: plainJson(tools ?? null, 'tools') };
     return this.#render(this.#template(template), written, add_generation_prompt);
   }
 
@@ -64,7 +72,7 @@ export class Conversations {
    */
   async #protected(messages, { tools, template, signal }, addPrompt) {
     const source = this.#template(template);
-    const written = { messages: withParsedArguments(messages), tools: tools ?? null };
+    const written = { messages: withParsedArguments(messages), tools: plainJson(tools ?? null, 'tools') };
     const { variables, mark } = protectMarkers(written, this.#markers, source);
     return takeMarks(await this.#render(source, variables, addPrompt, signal), mark);
   }

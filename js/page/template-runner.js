@@ -21,7 +21,7 @@ export class TemplateRunner {
 
   /**
    * @param {import('../host.js').Host} host
-   * @param {string | undefined} url of the worker script
+   * @param {import('../host.js').ScriptUrl | undefined} url of the worker script
    */
   constructor(host, url) {
     this.#host = host;

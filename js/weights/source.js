@@ -9,7 +9,7 @@ import { hubUrl } from './hub.js';
 /** @typedef {import('../protocol.js').FilePlace} FilePlace */
 
 /** What a Blob that has no name is called: the loader then looks at its first bytes. */
-const UNNAMED = 'model';
+export const UNNAMED = 'model';
 
 /**
  * @param {ModelSource} source

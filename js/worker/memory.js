@@ -26,20 +26,24 @@ export function pagesFor(heapBytes, threads) {
  * @param {boolean} shared
  */
 export function fixedMemory(pages, shared) {
-  const mib = Math.ceil((pages * PAGE) / 2 ** 20);
-  if (pages > MEMORY_MAX_PAGES) throw qwenError('memory', `${mib} MiB are needed, WebAssembly can have 4096 MiB`);
+  if (pages > MEMORY_MAX_PAGES) throw qwenError('memory', `${mib(pages)} are needed, WebAssembly can have 4096 MiB`);
+  return newMemory({ initial: pages, maximum: pages, shared });
+}
+
+/** @param {number} pages */
+const mib = (pages) => `${Math.ceil((pages * PAGE) / 2 ** 20)} MiB`;
+
+/** @param {WebAssembly.MemoryDescriptor} descriptor */
+function newMemory(descriptor) {
   try {
-    return new WebAssembly.Memory({ initial: pages, maximum: pages, shared });
+    return new WebAssembly.Memory(descriptor);
   } catch (error) {
-    throw qwenError(
-      'memory',
-      `${mib} MiB of ${shared ? 'shared ' : ''}memory are needed and were refused: ${messageOf(error)}`,
-      error,
-    );
+    const what = `${mib(descriptor.initial)} of ${descriptor.shared ? 'shared ' : ''}memory`;
+    throw qwenError('memory', `${what} are needed and were refused: ${messageOf(error)}`, error);
   }
 }
 
 /**
  * A memory that grows as the engine needs it: for headers only, on one thread.
  */
-export const growingMemory = () => new WebAssembly.Memory({ initial: INITIAL_BYTES / PAGE, maximum: MEMORY_MAX_PAGES });
+export const growingMemory = () => newMemory({ initial: INITIAL_BYTES / PAGE, maximum: MEMORY_MAX_PAGES });

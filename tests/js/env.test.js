@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { browserHost } from '../../js/page/browser.js';
-import { capabilitiesOf, chooseBuild, requireSimd } from '../../js/page/env.js';
+import { capabilitiesOf, chooseBuild, requireEngine } from '../../js/page/env.js';
 import { Queue } from '../../js/page/queue.js';
 import { buildName } from '../../js/protocol.js';
 import { Engine, TINY, withCode } from './support/package.js';
@@ -12,6 +12,7 @@ afterEach(() => (WebAssembly.validate = validate));
 
 const URLS = Object.fromEntries(['', '-threads', '-relaxed', '-threads-relaxed'].map((build) => [build, `x${build}`]));
 const host = (more = {}) => ({
+  refusal: () => '',
   canShare: () => true,
   cores: () => 4,
   store: async () => ({}),
@@ -38,7 +39,7 @@ test('this Node has SIMD, and the probe tells whether it has relaxed SIMD', asyn
 
 test('what is missing is noted', async () => {
   WebAssembly.validate = () => false;
-  assert.throws(requireSimd, withCode('environment', /SIMD \(Safari 16\.4\+\)/));
+  assert.throws(() => requireEngine(host()), withCode('environment', /SIMD \(Safari 16\.4\+\)/));
   const able = await capabilitiesOf(host({ canShare: () => false, store: async () => null }));
   assert.deepEqual([able.simd, able.relaxedSimd, able.threads, able.notes.length], [false, false, false, 3]);
 });
