@@ -46,14 +46,8 @@ async function inJail(jail, ...command) {
   await quietlyAside('unshare', ['-m', 'sh', '-c', steps, 'sh', jail, ...command], { env });
 }
 
-/**
- * What the root has no use for: 1.5 GB of ready libraries that lack some of ours and refuse additions. The scripts among them
- * are compiled by a hook of the package, which fails without.
- */
-const LEFT_OUT = [
-  'path-exclude=/usr/share/emscripten/cache/*',
-  'path-include=/usr/share/emscripten/cache/sysroot/bin/*',
-];
+/** What the root has no use for: 1.5 GB of ready libraries that lack some of ours and refuse additions. */
+const LEFT_OUT = '/usr/share/emscripten/cache/sysroot/lib/*';
 
 /** Makes a Debian 13 root with emscripten in it. False where this machine cannot. */
 async function makeJail() {
@@ -67,7 +61,7 @@ async function makeJail() {
   const env = { ...process.env, DPKG_FORCE: 'unsafe-io' };
   await quietlyAside('debootstrap', ['--variant=minbase', 'trixie', jail, mirror], { env });
   writeFileSync(path.join(jail, 'etc/apt/apt.conf.d/90machine'), aptAcquireSettings());
-  writeFileSync(path.join(jail, 'etc/dpkg/dpkg.cfg.d/90lean'), `${['force-unsafe-io', ...LEFT_OUT].join('\n')}\n`);
+  writeFileSync(path.join(jail, 'etc/dpkg/dpkg.cfg.d/90lean'), `force-unsafe-io\npath-exclude=${LEFT_OUT}\n`);
   say('  installing emscripten there');
   await inJail(jail, 'apt-get', 'update', '-q');
   await inJail(jail, 'apt-get', 'install', '-y', '-q', '--no-install-recommends', 'emscripten');
