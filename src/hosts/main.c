@@ -264,21 +264,59 @@ static qw_status take_events(qw_engine *e, cli *c, bool *any, qw_error *err)
     return status;
 }
 
+static int32_t answer_length(const qw_json *sequence)
+{
+    return qw_json_size(qw_json_get(sequence, "token_ids"));
+}
+
+/* The sequences with their prompt, the shorter ones padded on the right, as Transformers gives them. */
+static void print_padded(const qw_json *sequences, const qw_ids *prompt, int32_t pad)
+{
+    int32_t longest = 0;
+
+    for (const qw_json *s = qw_json_first(sequences); s; s = qw_json_next(s))
+        if (answer_length(s) > longest) longest = answer_length(s);
+    printf("\"padded_ids\":[");
+    for (const qw_json *s = qw_json_first(sequences); s; s = qw_json_next(s)) {
+        printf("%s[", s == qw_json_first(sequences) ? "" : ",");
+        for (size_t i = 0; i < prompt->n; i++) printf("%s%d", i ? "," : "", (int)prompt->v[i]);
+        for (const qw_json *id = qw_json_first(qw_json_get(s, "token_ids")); id; id = qw_json_next(id))
+            printf(",%.0f", qw_json_number(id));
+        for (int32_t n = answer_length(s); n < longest; n++) printf(",%d", (int)pad);
+        printf("]");
+    }
+    printf("],");
+}
+
+/* The result as a page gets it: padded_ids in place of pad_token_id, timings, and the chunks where they are wanted. */
+static void print_json(const cli *c, qw_text json, const qw_json *result, const qw_ids *prompt)
+{
+    size_t at = find(json, "\"pad_token_id\":"), end = at;
+
+    while (end < json.n && json.bytes[end++] != ',') {
+    }
+    printf("%.*s", (int)at, json.bytes);
+    print_padded(qw_json_get(result, "sequences"), prompt,
+                 (int32_t)qw_json_number(qw_json_get(result, "pad_token_id")));
+    printf("%.*s,\"timings\":{\"queue\":0,\"prefill\":%.3f,\"decode\":%.3f}", (int)(json.n - end) - 1, json.bytes + end,
+           1e3 * (c->read - c->started), 1e3 * (c->ended - c->read));
+    if (c->wants_chunks) printf(",\"chunks\":[%.*s]", (int)c->chunks.n, c->chunks.n ? c->chunks.bytes : "");
+    printf("}\n");
+}
+
 /* Rows after the first (num_return_sequences) are printed when all is done, each after a line of dashes. */
-static qw_status print_result(qw_engine *e, const cli *c, qw_error *err)
+static qw_status print_result(qw_engine *e, const cli *c, const qw_ids *prompt, qw_error *err)
 {
     qw_json *result = NULL;
     qw_text json;
 
     QW_TRY(qw_job_result(e, &json, err));
+    QW_TRY(qw_json_parse(&result, json, "result", err));
     if (c->json) {
-        printf("%.*s,\"timings\":{\"queue\":0,\"prefill\":%.3f,\"decode\":%.3f}", (int)json.n - 1, json.bytes,
-               1e3 * (c->read - c->started), 1e3 * (c->ended - c->read));
-        if (c->wants_chunks) printf(",\"chunks\":[%.*s]", (int)c->chunks.n, c->chunks.n ? c->chunks.bytes : "");
-        printf("}\n");
+        print_json(c, json, result, prompt);
+        qw_json_free(result);
         return QW_OK;
     }
-    QW_TRY(qw_json_parse(&result, json, "result", err));
     putchar('\n');
     for (const qw_json *s = qw_json_first(qw_json_get(result, "sequences")); s; s = qw_json_next(s))
         if (qw_json_number(qw_json_get(s, "index")) > 0) printf("---\n%s\n", qw_json_string(qw_json_get(s, "text")));
@@ -307,7 +345,7 @@ static qw_status run_generate(qw_engine *e, cli *c, const qw_ids *ids, qw_error 
         break;
     }
     c->ended = now();
-    return print_result(e, c, err);
+    return print_result(e, c, ids, err);
 }
 
 static qw_status run_command(cli *c, qw_engine *e, bool generate, qw_error *err)
