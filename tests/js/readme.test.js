@@ -34,7 +34,7 @@ test('every script and every file that it names is there', () => {
   const named = [...readme.matchAll(/npm run ([\w-]+)/g)].map((match) => match[1]);
   assert.ok(named.length >= 4);
   for (const name of named) assert.ok(scripts[name], `npm run ${name}`);
-  const files = [...readme.matchAll(/\b(?:src|js)\/[\w-]+\.(?:c|h|js)\b|\bdist\/[\w.-]+\.(?:js|ts)\b/g)].map(
+  const files = [...readme.matchAll(/\b(?:src|js)(?:\/[\w-]+)+\.(?:c|h|js)\b|\bdist\/[\w.-]+\.(?:js|ts)\b/g)].map(
     (match) => match[0],
   );
   assert.ok(files.length >= 10);
