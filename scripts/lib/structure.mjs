@@ -36,6 +36,7 @@ const JS_ROOMS = {
 const JS_COMMON = ['errors.js', 'names.js', 'protocol.js', 'settings.js', 'types.js', 'host.js'];
 
 const LONGEST_FILE = 500;
+const LONGEST_FUNCTION = 50;
 
 /** The room of a file below `top`. */
 function roomOf(file, top) {
@@ -98,6 +99,18 @@ function wrongRoom(rooms, top, file, target) {
 
 const isLong = (text) => text.split('\n').length - 1 > LONGEST_FILE;
 
+/** Functions of C that one cannot see whole. clang-format puts their outer braces alone at the beginning of a line. */
+function longFunctions(file, text) {
+  const faults = [];
+  let start = 0;
+  text.split('\n').forEach((line, i) => {
+    if (line === '{') start = i;
+    else if (line === '}' && i - start + 1 > LONGEST_FUNCTION)
+      faults.push(`${file}:${start + 1}: a function of ${i - start + 1} lines, at most ${LONGEST_FUNCTION}`);
+  });
+  return faults;
+}
+
 /** Faults of src/ as sentences. */
 export function faultsOfC() {
   const files = filesBelow('src', /\.[ch]$/);
@@ -107,6 +120,7 @@ export function faultsOfC() {
   for (const file of files) {
     const text = readFileSync(at(file), 'utf8');
     if (isLong(text)) faults.push(`${file}: longer than ${LONGEST_FILE} lines`);
+    faults.push(...longFunctions(file, text));
     for (const name of includesOf(text)) {
       if (name === 'cJSON.h') {
         if (file !== 'src/base/json.c') faults.push(`${file}: only json.c includes cJSON.h`);
