@@ -262,3 +262,89 @@ test('a kept file is the same, changed, or unknown, or nobody answers', async ()
   assert.equal(await compare({}, 200), 'unreachable');
   assert.ok(performance.now() - started < 1000);
 });
+
+test('where Content-Range is hidden the total is that of an open range, in a plan and in a load that goes on', async () => {
+  const url = stub.serve('/hidden', BYTES, { hideRange: true });
+  for (const more of [{ window: 10_000 }, { probe: true }, {}]) {
+    const file = await HttpFile.open(url, options(more));
+    assert.equal(file.size, BYTES.length);
+    assert.deepEqual(await readAll(file, 200_000), BYTES.subarray(200_000));
+  }
+});
+
+test('a 206 that is not the rest of the file is not taken for it', async () => {
+  for (const switches of [{ wholeAsRange: true }, { wholeAsRange: true, hideRange: true }]) {
+    const url = stub.serve('/whole', BYTES, switches);
+    const file = await HttpFile.open(url, options({ probe: true }));
+    assert.deepEqual(await readAll(file, 200_000), BYTES.subarray(200_000), JSON.stringify(switches));
+  }
+});
+
+test('a server that caps its ranges is asked for the next piece at once', async () => {
+  const url = stub.serve('/capped', BYTES, { cap: 20_000 });
+  stub.asked.length = 0;
+  const file = await HttpFile.open(url, options({ retryMs: 60_000 }));
+  assert.deepEqual(await readAll(file), BYTES);
+  assert.equal(stub.asked.length, 15);
+});
+
+test('416 for a byte that the file has, and another Last-Modified, say that it is another file', async () => {
+  const dated = (day) => ({ anonymous: true, modified: `Mon, 0${day} Jan 2024 00:00:00 GMT` });
+  for (const [before, after] of [
+    [{}, { refuseFurther: true }],
+    [dated(1), dated(2)],
+  ]) {
+    const url = stub.serve('/other', BYTES, { ...before, cuts: [120_000] });
+    const file = await HttpFile.open(url, options());
+    stub.serve('/other', BYTES, after);
+    await assert.rejects(readAll(file), code('integrity', /changed while it was read/));
+  }
+});
+
+test('a body without a length is fetched once, and told of as it comes', async () => {
+  const large = Buffer.alloc(70 << 20, 7);
+  const url = stub.serve('/endless', large, { noLength: true, noRanges: true });
+  stub.asked.length = 0;
+  const told = [];
+  const file = await HttpFile.open(url, options({ measuring: (bytes) => told.push(bytes) }));
+  assert.ok((await readAll(file)).equals(large));
+  assert.equal(stub.asked.length, 1);
+  assert.ok(told.length > 10 && told.at(-1) === large.length);
+});
+
+test('where a request with a range fails, a plain one brings the file', async () => {
+  const url = stub.serve('/refusing', BYTES, { refuseRange: true });
+  assert.deepEqual(await readAll(await HttpFile.open(url, options())), BYTES);
+});
+
+test('a download that has begun outlasts many failures; one that has not gives up after a few', async () => {
+  const failures = Array.from({ length: 12 }, () => ({ status: 503 }));
+  const url = stub.serve('/outage', BYTES, { cuts: [100_000] });
+  const file = await HttpFile.open(url, options({ retryMs: 1 }));
+  stub.serve('/outage', BYTES, { failures: [...failures] });
+  assert.deepEqual(await readAll(file), BYTES);
+  stub.serve('/outage', BYTES, { failures: [...failures] });
+  await assert.rejects(HttpFile.open(url, options({ retryMs: 1 })), code('network', /after 5 attempts/));
+});
+
+test('a failure in Node says why', async () => {
+  const server = http.createServer();
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  const { port } = /** @type {any} */ (server.address());
+  await new Promise((resolve) => server.close(resolve));
+  await assert.rejects(HttpFile.open(`http://127.0.0.1:${port}/x`, options()), code('network', /ECONNREFUSED/));
+});
+
+test('what is closed asks for nothing more', async () => {
+  const url = stub.serve('/closing', BYTES, { cuts: [50_000] });
+  const file = await HttpFile.open(url, options({ retryMs: 100 }));
+  const reading = assert.rejects(readAll(file), code('closed', /closed/));
+  stub.serve('/closing', BYTES, { hang: true });
+  while (stub.asked.at(-1).path !== '/closing' || stub.asked.filter((one) => one.path === '/closing').length < 2)
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  file.close();
+  await reading;
+  const asked = stub.asked.length;
+  await new Promise((resolve) => setTimeout(resolve, 250));
+  assert.equal(stub.asked.length, asked);
+});

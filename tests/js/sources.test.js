@@ -442,3 +442,61 @@ test('a copy whose description cannot be read counts as none, is listed, and goe
     assert.deepEqual(readdirSync(folder), []);
   }
 });
+
+test('a manifest of the web may name neither files of this disk nor hosts that only this machine reaches', () => {
+  const named = (base, url) =>
+    parseManifest(manifest({ name: 'm', bytes: 1, sha256: 'a'.repeat(64), sources: [url] }), base);
+  const web = 'https://site.example/m.json';
+  for (const url of ['file:///etc/passwd', 'data:,x', 'ftp://h.example/x'])
+    assert.throws(() => named(web, url), code('format', /http\(s\) only/));
+  const numbers = ['127.1', '10.0.0.1', '172.20.1.1', '192.168.0.9', '169.254.169.254', '100.64.0.1', '0x7f000001'];
+  const others = [
+    'localhost',
+    'a.localhost',
+    '[::1]',
+    '[fd00::1]',
+    '[fe80::1]',
+    '[::ffff:10.0.0.1]',
+    'printer',
+    'nas.local',
+  ];
+  for (const host of [...numbers, ...others])
+    assert.throws(() => named(web, `http://${host}/x`), code('format', /private network/), host);
+  for (const url of ['x', 'https://other.example/x', 'http://172.32.0.1/x', '//site.example/y'])
+    assert.ok(named(web, url), url);
+  assert.ok(named('http://localhost:8000/m.json', 'http://127.0.0.1:9/x'));
+  assert.ok(named('file:///a/m.json', 'file:///b/x'));
+});
+
+test('sums of chunks that do not fit the file are a format error', () => {
+  const sum = 'b'.repeat(64);
+  const chunked = (chunks) => {
+    const file = { name: 'm', bytes: 200_000, sha256: sum, sources: ['x'], chunks };
+    return parseManifest(manifest(file).replace('"version":1', '"version":2'), 'https://h.example/').m.chunks;
+  };
+  assert.throws(() => chunked(null), code('format', /chunks.bytes is undefined/));
+  assert.throws(() => chunked({ bytes: 5, sha256: [] }), code('format', /chunks.bytes is 5/));
+  const bytes = 1 << 17;
+  assert.throws(
+    () => chunked({ bytes, sha256: [sum] }),
+    code('format', /1 sums, 200000 bytes in chunks of 131072 have 2/),
+  );
+  assert.throws(() => chunked({ bytes, sha256: [sum, 'x'] }), code('format', /has "x"/));
+  assert.equal(chunked({ bytes, sha256: [sum, sum] }).sha256, sum + sum);
+});
+
+test('a source of the right size with wrong bytes is followed by the next one', { timeout: 60_000 }, async () => {
+  const { Engine } = await import('../../dist/node.js');
+  const tiny = readFileSync(new URL('../../models/austen-tiny-q8_0.gguf', import.meta.url));
+  const wrong = Buffer.from(tiny);
+  wrong[3_000_000] ^= 1;
+  stub.serve('/wrong', wrong);
+  stub.serve('/right', tiny);
+  const file = { name: 'm.gguf', bytes: tiny.length, sha256: hashOf(tiny), sources: ['wrong', 'right'] };
+  const url = stub.serve('/m.json', manifest(file));
+  const engine = await Engine.load(url, { threads: 1, cache: folder });
+  assert.match(engine.info.notes.join(), /SHA-256.*fetched again/);
+  await engine.close();
+  const kept = readdirSync(folder).filter((name) => name.endsWith('.bin'));
+  assert.ok(kept.some((name) => readFileSync(path.join(folder, name)).equals(tiny)));
+});

@@ -15,6 +15,12 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
  * @property {boolean} [anonymous] no ETag, no Last-Modified
  * @property {Record<string, string>} [headers]
  * @property {number} [dripMs] pause between pieces of 1000 bytes
+ * @property {number} [cap] no answer to a range has more bytes
+ * @property {boolean} [hideRange] no Content-Range, as a browser sees an answer whose headers are not exposed
+ * @property {boolean} [wholeAsRange] a range is answered with 206 and the whole file
+ * @property {boolean} [refuseRange] the connection of a request with a range is dropped
+ * @property {boolean} [refuseFurther] a range that does not begin at 0 is answered with 416
+ * @property {string} [modified] Last-Modified
  * @property {boolean} [hang] no answer at all
  */
 
@@ -31,6 +37,7 @@ export async function startStub() {
     const file = files.get(decodeURIComponent(pathname));
     if (!file) return response.writeHead(404, { 'Content-Type': 'text/html' }).end('<html>no</html>');
     if (file.hang) return undefined;
+    if (file.refuseRange && range) return request.socket.destroy();
     if (file.redirect) return response.writeHead(302, { Location: file.redirect }).end();
     const failure = file.failures?.shift();
     if (failure) {
@@ -54,13 +61,15 @@ export async function startStub() {
     /** @type {Record<string, string>} */
     const headers = { 'Content-Type': 'application/octet-stream', ...file.headers };
     if (!file.anonymous) headers.ETag = file.etag ?? `"${total}"`;
+    if (file.modified) headers['Last-Modified'] = file.modified;
     let body = file.bytes;
     if (partial) {
       const start = Number(wanted[1]) + (file.shift ?? 0);
-      const end = Math.min(wanted[2] ? Number(wanted[2]) : total - 1, total - 1);
-      if (start >= total) return response.writeHead(416, { 'Content-Range': `bytes */${total}` }).end();
-      body = body.subarray(start, end + 1);
-      headers['Content-Range'] = `bytes ${start}-${end}/${total}`;
+      const end = Math.min(wanted[2] ? Number(wanted[2]) : total - 1, total - 1, start + (file.cap ?? total) - 1);
+      if (start >= total || (start > 0 && file.refuseFurther))
+        return response.writeHead(416, { 'Content-Range': `bytes */${total}` }).end();
+      if (!file.wholeAsRange) body = body.subarray(start, end + 1);
+      if (!file.hideRange) headers['Content-Range'] = `bytes ${start}-${end}/${total}`;
     }
     if (file.encoding) {
       body = file.encoding === 'br' ? brotliCompressSync(body) : gzipSync(body);
