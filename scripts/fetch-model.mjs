@@ -207,8 +207,10 @@ async function readManifest(place) {
   const base = /^https?:/.test(place) ? new URL(place) : pathToFileURL(path.resolve(place));
   const text = base.protocol === 'file:' ? await readFile(base, 'utf8') : await (await fetch(base)).text();
   const manifest = JSON.parse(text);
-  if (manifest.format !== 'qwen2-wasm-manifest' || manifest.version !== 1) {
-    throw new Error(`${place}: not a manifest of version 1 (format ${manifest.format}, version ${manifest.version})`);
+  if (manifest.format !== 'qwen2-wasm-manifest' || ![1, 2].includes(manifest.version)) {
+    throw new Error(
+      `${place}: not a manifest of version 1 or 2 (format ${manifest.format}, version ${manifest.version})`,
+    );
   }
   return { manifest, base };
 }

@@ -2,8 +2,11 @@
  * The command line, `npx qwen2-wasm`: it finds the command and turns errors into a line on stderr and an exit code
  * (1; 2 where the call itself was wrong; 130 after Ctrl-C). What a command does stands in js/cli/.
  */
+import * as cache from './cache.js';
 import * as chat from './chat.js';
+import * as fetch from './fetch.js';
 import * as generate from './generate.js';
+import * as manifest from './manifest.js';
 import { UsageError } from './options.js';
 import { err, out } from './output.js';
 import * as plan from './plan.js';
@@ -12,7 +15,7 @@ import { INTERRUPTED } from './session.js';
 import * as tokenize from './tokenize.js';
 
 /** @type {Record<string, { summary: string, help: string, run(args: string[]): Promise<number> }>} */
-const COMMANDS = { generate, chat, tokenize, plan, serve };
+const COMMANDS = { generate, chat, tokenize, plan, fetch, cache, manifest, serve };
 
 const HELP = `Usage: qwen2-wasm COMMAND [options]
 

@@ -31,6 +31,7 @@ export async function run(args) {
     ['weights in memory', megabytes(plan.weightBytes)],
     ['KV cache', megabytes(plan.kvBytes)],
     ['peak of memory', megabytes(plan.peakBytes)],
+    ['room to keep it', plan.storageBytes === null ? 'unknown' : megabytes(plan.storageBytes)],
     ['fits', plan.fits ? 'yes' : 'no'],
     ...plan.advice.map((advice) => ['advice', advice]),
   ];

@@ -39,14 +39,16 @@ export class Interrupt {
 }
 
 /** A line on stderr that is written over, for people only. */
-function progressLine() {
+export function progressLine() {
   const { stderr } = process;
   let shown = '';
   return {
     /** @param {import('../node.js').Progress} progress */
-    show({ phase, loaded, total }) {
+    show({ phase, loaded, total, bytesPerSecond, secondsLeft }) {
       const amount = total ? `${Math.floor((100 * loaded) / total)} %` : `${Math.round(loaded / 1e6)} MB`;
-      const text = `${phase === 'download' ? 'loading' : 'reading'} ${amount}`;
+      const rate = bytesPerSecond ? `, ${(bytesPerSecond / 1e6).toFixed(1)} MB/s` : '';
+      const left = secondsLeft && secondsLeft > 1 ? `, ${Math.ceil(secondsLeft)} s left` : '';
+      const text = `${phase === 'download' ? 'loading' : 'reading'} ${amount}${rate}${left}`;
       if (!stderr.isTTY || text === shown) return;
       shown = text;
       stderr.write(`\r\x1b[K${text}`);

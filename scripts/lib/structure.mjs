@@ -31,7 +31,7 @@ const JS_ROOMS = {
   node: ['worker', 'weights', 'common'],
   element: ['entries', 'common'],
   entries: ['page', 'node', 'element', 'common'],
-  cli: ['entries', 'common'],
+  cli: ['entries', 'weights', 'common'],
 };
 const JS_COMMON = ['errors.js', 'names.js', 'protocol.js', 'settings.js', 'types.js', 'host.js'];
 

@@ -322,3 +322,48 @@ test('an option that nothing is like is told where the options are', async () =>
   const { stderr } = await run(['generate', '--xyzzy', '1']);
   assert.equal(stderr, 'qwen2-wasm: there is no option --xyzzy: --help lists the options\n');
 });
+
+test('manifest writes what load() and fetch read, in parts on request; cache lists and deletes', async () => {
+  const { startServer } = await import('../../js/cli/static-server.js');
+  const site = path.join(folder, 'site');
+  mkdirSync(site);
+  cpSync(TINY, path.join(site, 'tiny.gguf'));
+  const made = await run(['manifest', path.join(site, 'tiny.gguf'), '--split', '2.5MB', '--name', 'Tiny']);
+  assert.deepEqual([made.code, made.stdout], [0, `${path.join(site, 'manifest.json')}\n`], made.stderr);
+  const manifest = JSON.parse(readFileSync(path.join(site, 'manifest.json'), 'utf8'));
+  const [{ bytes, chunks, sources }] = manifest.files;
+  assert.deepEqual(
+    [manifest.version, manifest.name, chunks.sha256.length],
+    [2, 'Tiny', Math.ceil(bytes / chunks.bytes)],
+  );
+  assert.deepEqual(
+    sources[0].parts.map((part) => part.bytes),
+    [2_500_000, 2_500_000, bytes - 5_000_000],
+  );
+  rmSync(path.join(site, 'tiny.gguf'));
+  const server = await startServer({ folders: site });
+  const cacheHome = path.join(folder, 'home');
+  const env = { ...process.env, XDG_CACHE_HOME: cacheHome };
+  try {
+    const model = ['--model', `${server.url}manifest.json`];
+    const got = await run(['fetch', ...model, '--json'], '', { env });
+    assert.deepEqual([got.code, got.stderr, JSON.parse(got.stdout).bytes], [0, '', bytes]);
+    const plan = JSON.parse((await run(['plan', ...model, '--json'], '', { env })).stdout);
+    assert.deepEqual([plan.downloadBytes, plan.cachedBytes >= bytes, plan.storageBytes > 0], [0, true, true]);
+    const list = JSON.parse((await run(['cache', '--json'], '', { env })).stdout);
+    const { key, complete } = list.find((one) => one.name === 'tiny.gguf');
+    assert.equal(complete, true);
+    assert.match(
+      (await run(['cache', 'list'], '', { env })).stdout,
+      new RegExp(`^${key} +5\\.8 MB  complete .* tiny\\.gguf$`, 'm'),
+    );
+    assert.equal((await run(['cache', 'delete', key], '', { env })).code, 0);
+    assert.equal((await run(['cache', 'delete', key], '', { env })).code, 2);
+    assert.equal((await run(['cache', 'clear'], '', { env })).code, 0);
+    assert.equal((await run(['cache'], '', { env })).stdout, '');
+    for (const bad of [['manifest'], ['manifest', 'x', '--split', 'ten'], ['fetch'], ['cache', 'burn']])
+      assert.equal((await run(bad, '', { env })).code, 2, String(bad));
+  } finally {
+    await server.close();
+  }
+});
