@@ -2,11 +2,11 @@
 // queue; a signal rejects its call at once, and the queue goes on when the worker has come to rest.
 import { attempt, park } from './attempts.js';
 import { Call } from './call.js';
-import { plainJson, plainMessages } from './chat.js';
 import { qwenError, throwIfAborted } from '../errors.js';
 import { forwardRequest } from './forward.js';
 import { GenerationRun, packSettings, StoppingRows, takenSettings, wellFormed, withSuggestion } from './generation.js';
 import { begin } from './load-request.js';
+import { plainMessages, plainTools } from './plain.js';
 import { checkedIds, checkedText, Conversations, isMessages, textPrompts } from './prompts.js';
 import { Queue } from './queue.js';
 
@@ -195,10 +195,9 @@ export class Engine {
    */
   chat(messages, settings = {}) {
     return this.#run(() => {
-      const { tools: given, truncate, template, continue_final_message, ...rest } = takenSettings(settings);
-      const tools = /** @type {unknown[]} */ (plainJson(given ?? null, 'tools'));
-      const plain = plainMessages(messages);
-      const options = { tools, truncate, template, continue_final_message };
+      const { tools, truncate, template, continue_final_message, ...rest } = takenSettings(settings);
+      const plain = plainMessages(messages, true);
+      const options = { tools: plainTools(tools) ?? undefined, truncate, template, continue_final_message };
       const makePrompts = () => this.#parts.conversations.chat(plain, options, rest);
       return { settings: rest, chat: true, makePrompts };
     });

@@ -1,18 +1,11 @@
 // What callers give as a prompt (text, ids, messages) as what the worker takes; conversations go through their template here.
-import {
-  plainJson,
-  CHATML,
-  plainMessages,
-  protectMarkers,
-  takeMarks,
-  withoutOldest,
-  withParsedArguments,
-} from './chat.js';
-import { qwenError } from '../errors.js';
+import { CHATML, developerAsSystem, withoutOldest, withParsedArguments } from './chat.js';
+import { QwenError, qwenError } from '../errors.js';
 import { wellFormed } from './generation.js';
-import { TemplateRunner } from './template-runner.js';
-
-/** @typedef {import('../errors.js').QwenError} QwenError */
+import { protectMarkers, takeMarks } from './marks.js';
+import { plainMessages, plainTools, withoutNulls } from './plain.js';
+import { TemplateRunner, TOO_LONG } from './template-runner.js';
+import { Probe } from './traces.js';
 
 /**
  * @typedef {import('../types.js').Message} Message
@@ -20,7 +13,8 @@ import { TemplateRunner } from './template-runner.js';
  * @typedef {import('../types.js').ChatOptions} ChatOptions
  * @typedef {import('../protocol.js').Prompt} Prompt
  * @typedef {{ prompts: Prompt[], notes: string[] }} Prompts plain prompts and remarks about them
- * @typedef {{ text: string, blocked: number[] }} Rendered
+ * @typedef {{ text: string, blocked: number[], notes?: string[] }} Rendered
+ * @typedef {{ source: string, addPrompt: boolean, signal: AbortSignal | undefined }} Rendering
  */
 
 /** Conversations of one engine: its template, its special tokens, and the worker that renders. */
@@ -59,33 +53,93 @@ export class Conversations {
    * @param {{ tools?: unknown[], add_generation_prompt: boolean, template?: string }} options
    */
   async text(messages, { tools, add_generation_prompt, template }) {
-    const written = { messages: plainMessages(messages), tools: plainJson(tools ?? null, 'tools') };
-    return this.#render(this.#template(template), written, add_generation_prompt);
+    const rendering = this.#rendering({ tools, template }, add_generation_prompt);
+    return firstThatRenders(withNullsOrWithout(plainMessages(messages, true)), (some) =>
+      this.#render(rendering, { messages: some, tools: plainTools(tools) }),
+    );
   }
 
   /**
    * A conversation as a prompt in which marker text of messages and tools stays text.
-   * @param {Record<string, any>[]} messages
-   * @param {{ tools?: unknown[], template?: string, signal?: AbortSignal }} options
+   * @param {Record<string, any>[]} messages with nulls
+   * @param {{ tools?: unknown, template?: string, signal?: AbortSignal }} options
    * @param {boolean} addPrompt
    * @returns {Promise<Rendered>}
    */
-  async #protected(messages, { tools, template, signal }, addPrompt) {
-    const source = this.#template(template);
-    const written = { messages: withParsedArguments(messages), tools: plainJson(tools ?? null, 'tools') };
-    const { variables, mark } = protectMarkers(written, this.#markers, source);
-    return takeMarks(await this.#render(source, variables, addPrompt, signal), mark);
+  async #protected(messages, options, addPrompt) {
+    const rendering = this.#rendering(options, addPrompt);
+    const tools = plainTools(options.tools);
+    const ways = withNullsOrWithout(messages).flatMap((some) =>
+      some.some(({ role }) => role === 'developer') ? [some, developerAsSystem(some)] : [some],
+    );
+    return firstThatRenders(ways, (some) => this.#withTraces(rendering, { messages: some, tools }));
   }
 
   /**
-   * @param {string} template
-   * @param {Record<string, unknown>} variables
-   * @param {boolean} addPrompt
-   * @param {AbortSignal} [signal]
+   * The prompt, and notes of what left no trace in it.
+   * @param {Rendering} rendering
+   * @param {import('./traces.js').Written} written
+   * @returns {Promise<Rendered>}
    */
-  #render(template, variables, addPrompt, signal) {
+  async #withTraces(rendering, { messages, tools }) {
+    let written = { messages, tools };
+    let probe = await this.#probed(rendering, written);
+    if (probe?.losesDeveloper) {
+      written = { messages: developerAsSystem(messages), tools };
+      probe = await this.#probed(rendering, written);
+    }
+    const parsed = withParsedArguments(written.messages, (message, call) => probe?.writesText(message, call) ?? false);
+    const hasCalls = written.messages.some(({ tool_calls }) => tool_calls);
+    const rendered = await firstThatRenders(
+      hasCalls ? [parsed, written.messages] : [written.messages],
+      (some) => this.#guarded(rendering, { messages: some, tools }),
+      'model',
+    );
+    return { ...rendered, notes: probe?.notes() ?? [] };
+  }
+
+  /**
+   * A probe that was rendered; null where the template does not take it.
+   * @param {Rendering} rendering
+   * @param {import('./traces.js').Written} written
+   */
+  async #probed(rendering, written) {
+    const probe = new Probe(written, rendering.source);
+    try {
+      probe.read(await this.#render(rendering, probe.variables));
+      return probe;
+    } catch (error) {
+      if (isRefusal(error, 'usage') || isRefusal(error, 'model')) return null;
+      throw error;
+    }
+  }
+
+  /**
+   * @param {Rendering} rendering
+   * @param {import('./traces.js').Written} written
+   * @returns {Promise<Rendered>}
+   */
+  async #guarded(rendering, written) {
+    const { variables, marks } = protectMarkers(written, this.#markers, rendering.source);
+    return takeMarks(await this.#render(rendering, variables), marks);
+  }
+
+  /**
+   * @param {Rendering} rendering
+   * @param {Record<string, unknown>} variables
+   */
+  #render({ source, addPrompt, signal }, variables) {
     const all = { ...this.#variables, ...variables, documents: null, add_generation_prompt: addPrompt };
-    return this.#templates.render(template, all, signal);
+    return this.#templates.render(source, all, signal);
+  }
+
+  /**
+   * @param {{ tools?: unknown, template?: string, signal?: AbortSignal }} options
+   * @param {boolean} addPrompt
+   * @returns {Rendering}
+   */
+  #rendering({ template, signal }, addPrompt) {
+    return { source: this.#template(template), addPrompt, signal };
   }
 
   /** @param {string | undefined} template */
@@ -101,22 +155,21 @@ export class Conversations {
    * @param {boolean} addPrompt
    */
   prompt(messages, options, addPrompt) {
-    return this.#protected(plainMessages(messages), options, addPrompt);
+    return this.#protected(plainMessages(messages, true), options, addPrompt);
   }
 
   /**
    * The prompt of chat().
-   * @param {unknown} messages
+   * @param {Record<string, any>[]} plain messages with nulls
    * @param {ChatOptions} options
    * @param {import('./generation.js').Settings} settings
    * @returns {Promise<Prompts>}
    */
-  async chat(messages, options, { signal, max_new_tokens }) {
+  async chat(plain, options, { signal, max_new_tokens }) {
     const { tools, truncate = 'error', template, continue_final_message: goesOn = false } = options;
     if (truncate !== 'error' && truncate !== 'oldest-turns') {
       throw qwenError('usage', `truncate is ${JSON.stringify(truncate)}: 'error' or 'oldest-turns' is wanted`);
     }
-    const plain = plainMessages(messages);
     const begun = goesOn ? begunAnswer(plain) : '';
     const make = async (/** @type {Record<string, any>[]} */ some) => {
       const asked = goesOn ? some.slice(0, -1) : some;
@@ -125,7 +178,8 @@ export class Conversations {
     const whole = await make(plain);
     const { rendered, notes } =
       truncate === 'error' ? { rendered: whole, notes: [] } : await this.#shortened(plain, whole, make, max_new_tokens);
-    return { prompts: [{ text: wellFormed(rendered.text, 'a message', notes), blocked: rendered.blocked }], notes };
+    const all = [...notes, ...(rendered.notes ?? [])];
+    return { prompts: [{ text: wellFormed(rendered.text, 'a message', all), blocked: rendered.blocked }], notes: all };
   }
 
   /**
@@ -161,6 +215,44 @@ export class Conversations {
 }
 
 /**
+ * Messages as Transformers gives them to a template; where that cannot be rendered, with nulls kept as others do.
+ * @param {Record<string, any>[]} messages
+ */
+function withNullsOrWithout(messages) {
+  const hasNulls = messages.some((message) => Object.values(message).includes(null));
+  return hasNulls ? [withoutNulls(messages), messages] : [messages];
+}
+
+/**
+ * Whether a template did not take what it was given.
+ * @param {unknown} error
+ * @param {import('../errors.js').ErrorCode} code 'usage': it says so or needs a key that is missing; 'model': it failed
+ */
+const isRefusal = (error, code) => error instanceof QwenError && error.code === code && error.message !== TOO_LONG;
+
+/**
+ * What the first of several ways to give messages to a template comes to; the first one's error where it takes none.
+ * @template T
+ * @param {Record<string, any>[][]} ways
+ * @param {(messages: Record<string, any>[]) => Promise<T>} render
+ * @param {import('../errors.js').ErrorCode} [refusal] the error that lets the next way be tried
+ * @returns {Promise<T>}
+ */
+async function firstThatRenders(ways, render, refusal = 'usage') {
+  let first;
+  for (const way of ways) {
+    try {
+      return await render(way);
+    } catch (error) {
+      first ??= error;
+      const isTemplates = isRefusal(error, 'usage') || isRefusal(error, 'model');
+      if (!isRefusal(error, refusal)) throw isTemplates ? first : error;
+    }
+  }
+  throw first;
+}
+
+/**
  * The answer that continue_final_message goes on with.
  * @param {Record<string, any>[]} messages
  * @returns {string}
@@ -191,7 +283,7 @@ function withText(prompt, text, markers) {
       found.push(start + bytes(text.slice(0, i)));
     return found;
   });
-  return { text: prompt.text + text, blocked: [...prompt.blocked, ...places.sort((a, b) => a - b)] };
+  return { ...prompt, text: prompt.text + text, blocked: [...prompt.blocked, ...places.sort((a, b) => a - b)] };
 }
 
 /**

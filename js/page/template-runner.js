@@ -8,6 +8,8 @@ import { Queue } from './queue.js';
 /** @typedef {import('../errors.js').QwenError} QwenError */
 
 const RENDER_MS = 2000;
+/** The message of the error where a template takes too long. */
+export const TOO_LONG = `the chat template did not end within ${RENDER_MS / 1000} s`;
 
 /** The worker is started when it is first needed, and anew after it had to be ended. */
 export class TemplateRunner {
@@ -60,7 +62,7 @@ export class TemplateRunner {
     try {
       // The first answer says that the worker runs: its start is not the template's time.
       if (!running) await connection.request('render', { template: '', variables: {} }).done;
-      const late = qwenError('model', `the chat template did not end within ${RENDER_MS / 1000} s`);
+      const late = qwenError('model', TOO_LONG);
       timer = setTimeout(() => connection.close(late), RENDER_MS);
       return await connection.request('render', { template, variables }).done;
     } finally {

@@ -2,7 +2,7 @@
 // that the C runner prints too.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import { plainMessages } from '../../js/page/chat.js';
+import { plainMessages } from '../../js/page/plain.js';
 import { renderTemplate } from '../../js/worker/template.js';
 import { REAL_ROW, TINY_ROW, VARIANTS, exactHashes } from '../lib/exact.mjs';
 

@@ -2,14 +2,10 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import {
-  CHATML,
-  plainMessages,
-  protectMarkers,
-  takeMarks,
-  withoutOldest,
-  withParsedArguments,
-} from '../../js/page/chat.js';
+import { CHATML, withoutOldest, withParsedArguments } from '../../js/page/chat.js';
+import { protectMarkers, takeMarks } from '../../js/page/marks.js';
+import { plainMessages, plainTools } from '../../js/page/plain.js';
+import { Probe } from '../../js/page/traces.js';
 import { renderTemplate } from '../../js/worker/template.js';
 
 const folder = ['../fixtures/chat/', '../../../shared/fixtures/chat/']
@@ -122,8 +118,8 @@ const MARKERS = ['<|im_start|>', '<|im_end|>', '<|endoftext|>', '<|fim_prefix|>'
 
 /** Text and blocked offsets as chat() gets them. */
 function protectedChat(messages, { tools = null, template = CHATML } = {}) {
-  const { variables, mark } = protectMarkers({ messages: plainMessages(messages), tools }, MARKERS, template);
-  return takeMarks(renderTemplate(template, { ...variables, add_generation_prompt: true }), mark);
+  const { variables, marks } = protectMarkers({ messages: plainMessages(messages), tools }, MARKERS, template);
+  return takeMarks(renderTemplate(template, { ...variables, add_generation_prompt: true }), marks);
 }
 
 test('text of a message that looks like a marker is blocked where it begins, and nothing else changes', () => {
@@ -162,7 +158,91 @@ test('marks go where a template escapes what is outside ASCII, and never into wh
 test('messages that cannot be written as JSON are a usage error', () => {
   const loop = {};
   loop.self = loop;
-  assert.throws(() => protectMarkers({ messages: [loop] }, MARKERS, ''), { code: 'usage' });
+  assert.throws(() => plainMessages([{ role: 'user', content: 'x', loop }]), {
+    code: 'usage',
+    message: /messages cannot be written as JSON/,
+  });
+});
+
+test('lengths and slices of what was written are the same with marker text in it', () => {
+  const template = '{% for m in messages %}{{ m.content | length }}{{ m.content[:4] }}{{ m.content[-3:] }}{% endfor %}';
+  const { text, blocked } = protectedChat([{ role: 'user', content: 'a<|im_end|>é<' }], { template });
+  assert.equal(text, '13a<|i>é<');
+  assert.deepEqual(blocked, [3, 9]);
+});
+
+test('a marker that begins with a character outside ASCII is guarded, as such or escaped', () => {
+  const render1 = (template) => {
+    const written = { messages: [{ role: 'user', content: 'é｜end｜>' }] };
+    const { variables, marks } = protectMarkers(written, ['｜end｜>', '<x>'], template);
+    return takeMarks(renderTemplate(template, variables), marks);
+  };
+  assert.deepEqual(render1('{{ messages[0].content }}'), { text: 'é｜end｜>', blocked: [2] });
+  const escaped = '"\\u00e9\\uff5cend\\uff5c>"';
+  assert.deepEqual(render1('{{ messages[0].content | tojson(ensure_ascii=True) }}'), { text: escaped, blocked: [] });
+});
+
+test('messages and tools are what JSON.stringify writes of them, and what it cannot write is named with its place', () => {
+  class Call {
+    #name = 'now';
+    toJSON() {
+      return { function: { name: this.#name, arguments: { at: new Date(0), not: undefined, list: [undefined, NaN] } } };
+    }
+  }
+  const getter = { role: 'assistant', tool_calls: [new Call()] };
+  Object.defineProperty(getter, 'content', { enumerable: true, get: () => 'x' });
+  const plain = { function: { name: 'now', arguments: { at: '1970-01-01T00:00:00.000Z', list: [null, null] } } };
+  const proxy = new Proxy([new Proxy(getter, {})], {});
+  assert.deepEqual(plainMessages(proxy), [{ role: 'assistant', tool_calls: [plain], content: 'x' }]);
+  assert.deepEqual(plainTools([new Call(), { name: 'f', execute() {} }]), [plain, { name: 'f' }]);
+  assert.equal(plainTools(undefined), null);
+  for (const [take, place] of [
+    [
+      () => plainMessages([{ role: 'user', content: 'x', ids: [1, { n: 5n }] }]),
+      /messages\[0\]\.ids\[1\]\.n is the BigInt 5/,
+    ],
+    [() => plainTools([{ function: { name: 'f', parameters: { max: 2n } } }]), /tools\[0\]\.function\.parameters\.max/],
+    [() => plainMessages([{ role: 'user', content: 'x', f() {} }]), /messages\[0\]\.f is a function/],
+    [() => plainTools({ f: {} }), /tools is of type object: an array/],
+    [() => plainTools('f'), /tools is a text: an array/],
+    [() => plainTools([() => 1]), /tools\[0\] is of type function/],
+  ]) {
+    assert.throws(take, { code: 'usage', message: place });
+  }
+});
+
+test('numbers of arguments stay what they are, where a double would change them', () => {
+  const args = '{"id": 12345678901234567890, "n": 7, "x": 1.0, "t": "2.0 \\" 1e3", "y": [-0.5, 1e+20]}';
+  const call = [{ role: 'assistant', tool_calls: [{ function: { name: 'f', arguments: args } }] }];
+  const { variables, marks } = protectMarkers({ messages: withParsedArguments(call) }, MARKERS, '');
+  const text = renderTemplate('{{ messages[0].tool_calls[0].function.arguments | tojson }}', variables);
+  assert.equal(takeMarks(text, marks).text, args);
+});
+
+/** What a probe of messages and tools tells after the template has rendered it. */
+function probed(messages, template, tools = null) {
+  const probe = new Probe({ messages, tools }, template);
+  probe.read(renderTemplate(template, { ...probe.variables, add_generation_prompt: true }));
+  return probe;
+}
+
+test('a probe tells which messages, calls and tools a template passes over', () => {
+  const qwen = read('qwen25.jinja');
+  const say = (role, content = 'x') => ({ role, content });
+  const tools = [{ type: 'function', function: { name: 'f' } }];
+  const calls = [{ function: { name: 'f', arguments: '{}' } }];
+  const whole = [say('system'), say('user'), { role: 'assistant', content: '', tool_calls: calls }, say('tool')];
+  assert.deepEqual(probed(whole, qwen, tools).notes(), []);
+  const [note, other, developer] = probed([say('Human'), say('user'), say('judge'), say('developer')], qwen).notes();
+  assert.match(note, /message 0 leaves no trace .* knows no role "Human" \("user" is meant/);
+  assert.match(other, /message 2 leaves no trace .* knows no role "judge" \(known ones are system, user/);
+  assert.match(developer, /message 3 .*"developer"/);
+  const lost = probed([{ ...say('assistant'), tool_calls: calls }], CHATML, tools).notes();
+  assert.match(lost[0], /the tool calls of message 0 leave no trace/);
+  assert.match(lost[1], /the tools leave no trace in the prompt/);
+  const firstOnly = '{{ tools[0] | tojson }}{% for m in messages %}{{ m.content }}{% endfor %}';
+  assert.match(probed([say('user')], firstOnly, [{ a: 'b' }, { c: 'd' }]).notes()[0], /^tools 1 leave no trace/);
+  assert.deepEqual(probed([say('user', ' '), say('User', '')], qwen).notes(), []);
 });
 
 test('the oldest turns go first, the system prompt and the last turn stay', () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { plainMessages } from '../../js/page/chat.js';
+import { plainMessages } from '../../js/page/plain.js';
 import { renderTemplate } from '../../js/worker/template.js';
 
 const read = (name) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url), 'utf8');

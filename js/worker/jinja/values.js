@@ -196,12 +196,14 @@ export function typeName(value) {
 }
 
 /**
- * What JSON or a structured clone holds, as values. A number without a fraction is an int: JavaScript knows no 1.0.
+ * What JSON or a structured clone holds, as values. A number without a fraction is an int: JavaScript knows no 1.0, which
+ * comes as a Number object.
  * @param {unknown} value
  * @returns {Value}
  */
 export function fromJs(value) {
   if (typeof value === 'number') return Number.isInteger(value) && Math.abs(value) < 1e21 ? BigInt(value) : value;
+  if (value instanceof Number) return Number(value);
   if (value === undefined) return null;
   if (Array.isArray(value)) return value.map(fromJs);
   if (typeof value !== 'object' || value === null) return value;
