@@ -59,6 +59,10 @@ export class ChunkedFile {
   /** @type {Map<number, Uint8Array<ArrayBuffer>>} chunks that were damaged in a kept copy, as they should be */
   #mended = new Map();
   #closed = false;
+  /** Buffers that kept chunks are read into, and those of them that are free. */
+  #buffers = new Set();
+  /** @type {ArrayBuffer[]} */
+  #spare = [];
 
   /** @param {ChunkedOptions} options */
   constructor(options) {
@@ -150,11 +154,23 @@ export class ChunkedFile {
     const from = inOrder && i >= this.#passed ? this.#passed : i;
     for (let n = from; n <= i; n++) {
       const bytes = await this.#take(n);
-      this.#current = { i: n, bytes };
+      this.#makeCurrent(n, bytes);
       if (n !== this.#passed) continue;
       this.#passed++;
       this.#hash?.update(bytes);
     }
+  }
+
+  /**
+   * The buffer of the chunk before is read into again: fresh memory would cost as much as the reading.
+   * @param {number} i
+   * @param {Uint8Array} bytes
+   */
+  #makeCurrent(i, bytes) {
+    const before = this.#current?.bytes.buffer;
+    if (before && before !== bytes.buffer && this.#buffers.has(before))
+      this.#spare.push(/** @type {ArrayBuffer} */ (before));
+    this.#current = { i, bytes };
   }
 
   /** @param {number} i */
@@ -194,7 +210,9 @@ export class ChunkedFile {
   async #fromCopy(i) {
     if (!this.#copy?.sums.has(i)) return null;
     const copy = this.#copy;
-    const bytes = new Uint8Array(this.#lengthOf(i));
+    const buffer = this.#spare.pop() ?? new ArrayBuffer(this.#o.chunk);
+    this.#buffers.add(buffer);
+    const bytes = new Uint8Array(buffer, 0, this.#lengthOf(i));
     const n = await copy.read(bytes, i * this.#o.chunk);
     const sums = this.#o.sums ?? copy.sums;
     if (n === bytes.length && sums.agrees(i, await digest(bytes))) return bytes;

@@ -1,7 +1,7 @@
 // A wasm file as a compiled module: fetched, known to be the one that was built with this script, and compiled.
 import { WASM_HASHES } from '../../build/wasm/version.mjs';
 import { messageOf, qwenError } from '../errors.js';
-import { Sha256 } from '../weights/sha256.js';
+import { digest } from '../weights/digest.js';
 
 /**
  * @param {string} url
@@ -24,18 +24,13 @@ async function fetchWasm(url, cache) {
 }
 
 /**
- * Whether the file was built with this script. Pages of plain http have no crypto.subtle.
+ * Whether the file was built with this script.
  * @param {ArrayBuffer} code
  */
 async function belongsHere(code) {
-  const digest = await globalThis.crypto?.subtle?.digest('SHA-256', code);
-  if (digest) {
-    const hex = Array.from(new Uint8Array(digest, 0, 8), (byte) => byte.toString(16).padStart(2, '0'));
-    return WASM_HASHES.includes(hex.join(''));
-  }
-  const hash = new Sha256();
-  hash.update(new Uint8Array(code));
-  return WASM_HASHES.includes(hash.digest().slice(0, 16));
+  const sum = (await digest(new Uint8Array(code))).subarray(0, 8);
+  const hex = Array.from(sum, (byte) => byte.toString(16).padStart(2, '0'));
+  return WASM_HASHES.includes(hex.join(''));
 }
 
 /**
