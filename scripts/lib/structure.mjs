@@ -111,12 +111,14 @@ function longFunctions(file, text) {
   return faults;
 }
 
-/** Faults of src/ as sentences. */
+/** Faults of src/, and long functions of its tests, as sentences. */
 export function faultsOfC() {
   const files = filesBelow('src', /\.[ch]$/);
   const graph = emptyGraph(files.map(moduleOf));
   const uses = (file, target) => graph.get(moduleOf(file))?.add(moduleOf(target));
-  const faults = [];
+  const faults = filesBelow('tests/c', /\.[ch]$/).flatMap((file) =>
+    longFunctions(file, readFileSync(at(file), 'utf8')),
+  );
   for (const file of files) {
     const text = readFileSync(at(file), 'utf8');
     if (isLong(text)) faults.push(`${file}: longer than ${LONGEST_FILE} lines`);

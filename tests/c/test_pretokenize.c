@@ -22,62 +22,62 @@ static void check_pieces(const char *text, const char *const *pieces)
     CHECK(i == MAX_PIECES || !pieces[i]);
 }
 
+static const struct {
+    const char *text, *pieces[MAX_PIECES];
+} known_texts[] = {
+    {"", {NULL}},
+    {"a->b", {"a", "->", "b"}},
+    {"(x):\n", {"(x", "):\n"}},
+    {"1234 \xEF\xBC\x95\xEF\xBC\x96 \xC2\xBD \xE2\x85\xAB \xD9\xA3",
+     {"1", "2", "3", "4", " ", "\xEF\xBC\x95", "\xEF\xBC\x96", " ", "\xC2\xBD", " ", "\xE2\x85\xAB", " ", "\xD9\xA3"}},
+    {"DON'T I'LL'VE", {"DON", "'T", " I", "'LL", "'VE"}},
+    {"'s't're've'm'll'd", {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"}},
+    {"'S'T'Re'vE'M'Ll'D", {"'S", "'T", "'Re", "'vE", "'M", "'Ll", "'D"}},
+    {"'\xC5\xBF"
+     "a",
+     {"'\xC5\xBF", "a"}}, /* U+017F is an s */
+    {"'lx'rx'vx'x'", {"'lx", "'rx", "'vx", "'x", "'"}},
+    {"'\xC5\xBE'l", {"'\xC5\xBE", "'l"}},
+    {"don\xE2\x80\x99t", {"don", "\xE2\x80\x99t"}}, /* another apostrophe opens a word */
+    {"it'sx", {"it", "'s", "x"}},
+    {"a\r\n\r\nb", {"a", "\r\n\r\n", "b"}},
+    {"x  \n\n   y", {"x", "  \n\n", "  ", " y"}},
+    {"\t\tif x:\n\t\t\treturn", {"\t", "\tif", " x", ":\n", "\t\t", "\treturn"}},
+    {"   lead", {"  ", " lead"}},
+    {"trail   ", {"trail", "   "}},
+    {" ", {" "}},
+    {" 1", {" ", "1"}},
+    {"  1", {" ", " ", "1"}},
+    {" !", {" !"}},
+    {"\t!", {"\t", "!"}},
+    {"\n\n !\r\n\r\nx", {"\n\n", " !\r\n\r\n", "x"}},
+    {"!\n \nx", {"!\n", " \n", "x"}},
+    {"\nx", {"\n", "x"}},
+    {"\r", {"\r"}},
+    {"\xC2\xA0"
+     "a\xE3\x80\x80\xE5\x85\xA8",
+     {"\xC2\xA0"
+      "a",
+      "\xE3\x80\x80\xE5\x85\xA8"}},
+    {"\xC2\x85\xE2\x80\xA8\x1C", {"\xC2\x85", "\xE2\x80\xA8", "\x1C"}}, /* U+0085, U+2028; U+001C is no space */
+    {"\xE4\xBD\xA0\xEF\xBC\x8C\xE4\xB8\x96\xEF\xBC\x81\n\xE5\x86\x8D",
+     {"\xE4\xBD\xA0", "\xEF\xBC\x8C\xE4\xB8\x96", "\xEF\xBC\x81\n", "\xE5\x86\x8D"}},
+    {"\xE0\xA4\x95\xE0\xA5\x8D\xE0\xA4\xB7\xE0\xA4\xBF", /* marks are no letters, and open a word */
+     {"\xE0\xA4\x95", "\xE0\xA5\x8D\xE0\xA4\xB7", "\xE0\xA4\xBF"}},
+    {"\xCC\x81\xCC\x81"
+     "a",
+     {"\xCC\x81\xCC\x81", "a"}},
+    {"_____a__", {"_____", "a", "__"}},
+    {"a\xFF"
+     "b",
+     {"a", "\xFF"
+           "b"}},
+};
+
 static void test_pretokenize_pieces_of_known_texts(void)
 {
-    static const struct {
-        const char *text, *pieces[MAX_PIECES];
-    } cases[] = {
-        {"", {NULL}},
-        {"a->b", {"a", "->", "b"}},
-        {"(x):\n", {"(x", "):\n"}},
-        {"1234 \xEF\xBC\x95\xEF\xBC\x96 \xC2\xBD \xE2\x85\xAB \xD9\xA3",
-         {"1", "2", "3", "4", " ", "\xEF\xBC\x95", "\xEF\xBC\x96", " ", "\xC2\xBD", " ", "\xE2\x85\xAB", " ",
-          "\xD9\xA3"}},
-        {"DON'T I'LL'VE", {"DON", "'T", " I", "'LL", "'VE"}},
-        {"'s't're've'm'll'd", {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"}},
-        {"'S'T'Re'vE'M'Ll'D", {"'S", "'T", "'Re", "'vE", "'M", "'Ll", "'D"}},
-        {"'\xC5\xBF"
-         "a",
-         {"'\xC5\xBF", "a"}}, /* U+017F is an s */
-        {"'lx'rx'vx'x'", {"'lx", "'rx", "'vx", "'x", "'"}},
-        {"'\xC5\xBE'l", {"'\xC5\xBE", "'l"}},
-        {"don\xE2\x80\x99t", {"don", "\xE2\x80\x99t"}}, /* another apostrophe opens a word */
-        {"it'sx", {"it", "'s", "x"}},
-        {"a\r\n\r\nb", {"a", "\r\n\r\n", "b"}},
-        {"x  \n\n   y", {"x", "  \n\n", "  ", " y"}},
-        {"\t\tif x:\n\t\t\treturn", {"\t", "\tif", " x", ":\n", "\t\t", "\treturn"}},
-        {"   lead", {"  ", " lead"}},
-        {"trail   ", {"trail", "   "}},
-        {" ", {" "}},
-        {" 1", {" ", "1"}},
-        {"  1", {" ", " ", "1"}},
-        {" !", {" !"}},
-        {"\t!", {"\t", "!"}},
-        {"\n\n !\r\n\r\nx", {"\n\n", " !\r\n\r\n", "x"}},
-        {"!\n \nx", {"!\n", " \n", "x"}},
-        {"\nx", {"\n", "x"}},
-        {"\r", {"\r"}},
-        {"\xC2\xA0"
-         "a\xE3\x80\x80\xE5\x85\xA8",
-         {"\xC2\xA0"
-          "a",
-          "\xE3\x80\x80\xE5\x85\xA8"}},
-        {"\xC2\x85\xE2\x80\xA8\x1C", {"\xC2\x85", "\xE2\x80\xA8", "\x1C"}}, /* U+0085, U+2028; U+001C is no space */
-        {"\xE4\xBD\xA0\xEF\xBC\x8C\xE4\xB8\x96\xEF\xBC\x81\n\xE5\x86\x8D",
-         {"\xE4\xBD\xA0", "\xEF\xBC\x8C\xE4\xB8\x96", "\xEF\xBC\x81\n", "\xE5\x86\x8D"}},
-        {"\xE0\xA4\x95\xE0\xA5\x8D\xE0\xA4\xB7\xE0\xA4\xBF", /* marks are no letters, and open a word */
-         {"\xE0\xA4\x95", "\xE0\xA5\x8D\xE0\xA4\xB7", "\xE0\xA4\xBF"}},
-        {"\xCC\x81\xCC\x81"
-         "a",
-         {"\xCC\x81\xCC\x81", "a"}},
-        {"_____a__", {"_____", "a", "__"}},
-        {"a\xFF"
-         "b",
-         {"a", "\xFF"
-               "b"}},
-    };
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_pieces(cases[i].text, cases[i].pieces);
+    for (size_t i = 0; i < sizeof known_texts / sizeof *known_texts; i++)
+        check_pieces(known_texts[i].text, known_texts[i].pieces);
 }
 
 static void test_pretokenize_nul_is_a_character(void)

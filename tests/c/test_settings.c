@@ -116,6 +116,54 @@ static void test_a_long_sequence_bias_is_read_in_order(void)
     qw_buf_free(&json);
 }
 
+/* What test_every_key gave, where each setting has one value. */
+static void check_numbers(const qw_settings *s)
+{
+    CHECK_EQ(s->max_new_tokens, 0);
+    CHECK_NEAR(s->max_time, 2.5, 0);
+    CHECK(s->do_sample && s->remove_invalid_values && s->renormalize_logits && s->custom_processor && s->chat);
+    CHECK(!s->skip_special_tokens);
+    CHECK_NEAR(s->temperature, 0.5, 0);
+    CHECK_EQ(s->top_k, 0);
+    CHECK_NEAR(s->top_p, 0.25, 0);
+    CHECK_NEAR(s->min_p, 0.125, 0);
+    CHECK_NEAR(s->typical_p, 0.75, 0);
+    CHECK_NEAR(s->epsilon_cutoff, 0.01, 0);
+    CHECK_NEAR(s->eta_cutoff, 0.02, 0);
+    CHECK_NEAR(s->repetition_penalty, 1.5, 0);
+    CHECK_NEAR(s->presence_penalty, -0.5, 0);
+    CHECK_NEAR(s->frequency_penalty, 2, 0);
+    CHECK_EQ(s->no_repeat_ngram_size, 3);
+    CHECK(s->has_decay);
+    CHECK_EQ(s->decay_start, 5);
+    CHECK_NEAR(s->decay_factor, 1.25, 0);
+    CHECK_EQ(s->pad, 13);
+    CHECK_EQ(s->num_return_sequences, 3);
+    CHECK(s->has_seed);
+    CHECK_EQ(s->seed, 4294967295u);
+    CHECK_EQ(s->logprobs, 5);
+}
+
+/* And where it has several. */
+static void check_lists(const qw_settings *s)
+{
+    CHECK_EQ(s->n_bad_words, 2);
+    CHECK_EQ(s->bad_words[1].n, 2);
+    CHECK_EQ(s->bad_words[1].v[1], 3);
+    CHECK_EQ(s->n_sequence_bias, 2); /* of equal sequences the last bias counts */
+    CHECK_NEAR(s->sequence_bias[0].bias, 2, 0);
+    CHECK_NEAR(s->sequence_bias[1].bias, -INFINITY, 0);
+    CHECK_EQ(s->n_logit_bias, 2);
+    CHECK_EQ(s->logit_bias[1].ids.v[0], 999);
+    CHECK_NEAR(s->logit_bias[1].bias, -2, 0);
+    CHECK_EQ(s->suppress.n, 2);
+    CHECK_EQ(s->begin_suppress.v[0], 3);
+    CHECK_EQ(s->forced_eos.v[0], 4);
+    CHECK_EQ(s->eos.n, 2);
+    CHECK_EQ(s->eos.v[0], 11);
+    CHECK_EQ(s->rng_state.n, 2);
+}
+
 static void test_every_key(void)
 {
     qw_settings s =
@@ -130,44 +178,8 @@ static void test_every_key(void)
              "\"skip_special_tokens\":false,\"custom_processor\":true,\"chat\":true,\"rng_state\":\"ab\"}",
              NULL);
 
-    CHECK_EQ(s.max_new_tokens, 0);
-    CHECK_NEAR(s.max_time, 2.5, 0);
-    CHECK(s.do_sample && s.remove_invalid_values && s.renormalize_logits && s.custom_processor && s.chat);
-    CHECK(!s.skip_special_tokens);
-    CHECK_NEAR(s.temperature, 0.5, 0);
-    CHECK_EQ(s.top_k, 0);
-    CHECK_NEAR(s.top_p, 0.25, 0);
-    CHECK_NEAR(s.min_p, 0.125, 0);
-    CHECK_NEAR(s.typical_p, 0.75, 0);
-    CHECK_NEAR(s.epsilon_cutoff, 0.01, 0);
-    CHECK_NEAR(s.eta_cutoff, 0.02, 0);
-    CHECK_NEAR(s.repetition_penalty, 1.5, 0);
-    CHECK_NEAR(s.presence_penalty, -0.5, 0);
-    CHECK_NEAR(s.frequency_penalty, 2, 0);
-    CHECK_EQ(s.no_repeat_ngram_size, 3);
-    CHECK_EQ(s.n_bad_words, 2);
-    CHECK_EQ(s.bad_words[1].n, 2);
-    CHECK_EQ(s.bad_words[1].v[1], 3);
-    CHECK_EQ(s.n_sequence_bias, 2); /* of equal sequences the last bias counts */
-    CHECK_NEAR(s.sequence_bias[0].bias, 2, 0);
-    CHECK_NEAR(s.sequence_bias[1].bias, -INFINITY, 0);
-    CHECK_EQ(s.n_logit_bias, 2);
-    CHECK_EQ(s.logit_bias[1].ids.v[0], 999);
-    CHECK_NEAR(s.logit_bias[1].bias, -2, 0);
-    CHECK_EQ(s.suppress.n, 2);
-    CHECK_EQ(s.begin_suppress.v[0], 3);
-    CHECK_EQ(s.forced_eos.v[0], 4);
-    CHECK(s.has_decay);
-    CHECK_EQ(s.decay_start, 5);
-    CHECK_NEAR(s.decay_factor, 1.25, 0);
-    CHECK_EQ(s.eos.n, 2);
-    CHECK_EQ(s.eos.v[0], 11);
-    CHECK_EQ(s.pad, 13);
-    CHECK_EQ(s.num_return_sequences, 3);
-    CHECK(s.has_seed);
-    CHECK_EQ(s.seed, 4294967295u);
-    CHECK_EQ(s.logprobs, 5);
-    CHECK_EQ(s.rng_state.n, 2);
+    check_numbers(&s);
+    check_lists(&s);
     qw_settings_free(&s);
     s = good("{\"max_length\":12,\"min_length\":3}", NULL);
     CHECK_EQ(s.max_length, 12);

@@ -140,58 +140,59 @@ static void check_change(const char *old, const char *new, qw_status wanted, con
     qw_buf_free(&json);
 }
 
+/* One change each of a file that is read. */
+static const struct {
+    const char *old, *new, *part;
+} format_faults[] = {
+    {"{\"version\"", "[{\"version\"", "tokenizer.json"},
+    {"\"G\": 38", "\"G\": -1", "\"G\" is -1"},
+    {"\"G\": 38", "\"G\": 38.5", "\"G\" is 38.5"},
+    {"\"G\": 38", "\"G\": 1e3", "\"G\" is 1e3"},
+    {"\"G\": 38", "\"G\": 4294967296", "\"G\" is 4294967296"},
+    {"\"G\": 38", "\"G\": 1048576", "0 to 1048575"},
+    {"\"G\": 38", "\"G\": 99999999999999999999", "\"G\" is 9999"},
+    {"\"G\": 38", "\"G\": \"38\"", "an id of model.vocab"},
+    {"\"G\": 38", "\"G\": [38]", "an id of model.vocab"},
+    {"\"G\": 38", "\"G\": 39", "\"G\" and \"H\" both have id 39"},
+    {"\"G\": 38", "\"x\": 38", "both \"x\""},
+    {"\"G\": 38", "\"GG\": 38", "0x47"},
+    {"\"vocab\": {", "\"vocab\": [], \"v\": {", "model.vocab, an object"},
+    {"\"vocab\": {", "\"v\": {", "model.vocab is missing"},
+    {"\"merges\": [", "\"m\": [", "model.merges is missing"},
+    {"\"merges\": [", "\"merges\": [], \"m\": [", "no merges"},
+    {"\"merges\": [", "\"merges\": {}, \"m\": [", "model.merges, an array"},
+    {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [[\"h\", \"e\"], 7", "merge 1 is neither"},
+    {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [[\"h\", \"e\", \"l\"]", "merge 0 is neither"},
+    {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [[\"h\"]", "merge 0 is neither"},
+    {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [[]", "merge 0 is neither"},
+    {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [[\"h\", 5]", "merge 0 is neither"},
+    {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [{\"h\": \"e\"}", "merge 0 is neither"},
+    {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [null", "merge 0 is neither"},
+    {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [\"he\"", "merge 0 is \"he\""},
+    {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [\"h e l\"", "merge 0 is \"h e l\""},
+    {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [[\"h\", \"z\"]", "what they make is not in the vocabulary"},
+    {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [[\"\", \"he\"]", "the first is not in the vocabulary"},
+    {"\"added_tokens\": [{", "\"added_tokens\": [5, {", "what is no object"},
+    {"\"added_tokens\": [{", "\"added_tokens\": {\"x\": {", "added_tokens, an array"},
+    {"\"id\": 282, ", "", "no \"id\""},
+    {"\"id\": 282, ", "\"id\": 283, ", "has id 283, and so has"},
+    {"\"id\": 282, ", "\"id\": 38, ", "has id 38, and so has \"G\""},
+    {"\"id\": 282, ", "\"id\": -3, ", "is -3"},
+    {"\"id\": 282, ", "\"id\": \"a\", ", "the id of an added token"},
+    {"\"content\": \"<|endoftext|>\", ", "", "no \"content\""},
+    {"\"content\": \"<|endoftext|>\", ", "\"content\": 5, ", "the content of an added token"},
+    {"\"content\": \"<|endoftext|>\", ", "\"content\": \"<|im_end|>\", ", "both \"<|im_end|>\""},
+    {"\"content\": \"<|endoftext|>\", ", "\"content\": \"hello\", ", "both \"hello\""},
+    {"\"content\": \"<|endoftext|>\", ", "\"content\": \"a\xFF\", ", "added token 282 is not UTF-8"},
+    {"\"special\": true", "\"special\": 1", "\"special\" of an added token must be true or false"},
+    {"\"model\": {", "\"model\": [], \"n\": {", "model, an object"},
+    {"}}\n", "}}\n{}", "the end of the text"},
+};
+
 static void test_tokenizer_json_faults_are_format_errors_that_name_them(void)
 {
-    static const struct {
-        const char *old, *new, *part;
-    } bad[] = {
-        {"{\"version\"", "[{\"version\"", "tokenizer.json"},
-        {"\"G\": 38", "\"G\": -1", "\"G\" is -1"},
-        {"\"G\": 38", "\"G\": 38.5", "\"G\" is 38.5"},
-        {"\"G\": 38", "\"G\": 1e3", "\"G\" is 1e3"},
-        {"\"G\": 38", "\"G\": 4294967296", "\"G\" is 4294967296"},
-        {"\"G\": 38", "\"G\": 1048576", "0 to 1048575"},
-        {"\"G\": 38", "\"G\": 99999999999999999999", "\"G\" is 9999"},
-        {"\"G\": 38", "\"G\": \"38\"", "an id of model.vocab"},
-        {"\"G\": 38", "\"G\": [38]", "an id of model.vocab"},
-        {"\"G\": 38", "\"G\": 39", "\"G\" and \"H\" both have id 39"},
-        {"\"G\": 38", "\"x\": 38", "both \"x\""},
-        {"\"G\": 38", "\"GG\": 38", "0x47"},
-        {"\"vocab\": {", "\"vocab\": [], \"v\": {", "model.vocab, an object"},
-        {"\"vocab\": {", "\"v\": {", "model.vocab is missing"},
-        {"\"merges\": [", "\"m\": [", "model.merges is missing"},
-        {"\"merges\": [", "\"merges\": [], \"m\": [", "no merges"},
-        {"\"merges\": [", "\"merges\": {}, \"m\": [", "model.merges, an array"},
-        {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [[\"h\", \"e\"], 7", "merge 1 is neither"},
-        {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [[\"h\", \"e\", \"l\"]", "merge 0 is neither"},
-        {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [[\"h\"]", "merge 0 is neither"},
-        {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [[]", "merge 0 is neither"},
-        {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [[\"h\", 5]", "merge 0 is neither"},
-        {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [{\"h\": \"e\"}", "merge 0 is neither"},
-        {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [null", "merge 0 is neither"},
-        {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [\"he\"", "merge 0 is \"he\""},
-        {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [\"h e l\"", "merge 0 is \"h e l\""},
-        {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [[\"h\", \"z\"]", "what they make is not in the vocabulary"},
-        {"\"merges\": [[\"h\", \"e\"]", "\"merges\": [[\"\", \"he\"]", "the first is not in the vocabulary"},
-        {"\"added_tokens\": [{", "\"added_tokens\": [5, {", "what is no object"},
-        {"\"added_tokens\": [{", "\"added_tokens\": {\"x\": {", "added_tokens, an array"},
-        {"\"id\": 282, ", "", "no \"id\""},
-        {"\"id\": 282, ", "\"id\": 283, ", "has id 283, and so has"},
-        {"\"id\": 282, ", "\"id\": 38, ", "has id 38, and so has \"G\""},
-        {"\"id\": 282, ", "\"id\": -3, ", "is -3"},
-        {"\"id\": 282, ", "\"id\": \"a\", ", "the id of an added token"},
-        {"\"content\": \"<|endoftext|>\", ", "", "no \"content\""},
-        {"\"content\": \"<|endoftext|>\", ", "\"content\": 5, ", "the content of an added token"},
-        {"\"content\": \"<|endoftext|>\", ", "\"content\": \"<|im_end|>\", ", "both \"<|im_end|>\""},
-        {"\"content\": \"<|endoftext|>\", ", "\"content\": \"hello\", ", "both \"hello\""},
-        {"\"content\": \"<|endoftext|>\", ", "\"content\": \"a\xFF\", ", "added token 282 is not UTF-8"},
-        {"\"special\": true", "\"special\": 1", "\"special\" of an added token must be true or false"},
-        {"\"model\": {", "\"model\": [], \"n\": {", "model, an object"},
-        {"}}\n", "}}\n{}", "the end of the text"},
-    };
-
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        check_change(bad[i].old, bad[i].new, QW_ERR_FORMAT, bad[i].part);
+    for (size_t i = 0; i < sizeof format_faults / sizeof *format_faults; i++)
+        check_change(format_faults[i].old, format_faults[i].new, QW_ERR_FORMAT, format_faults[i].part);
 }
 
 static void test_tokenizer_json_of_another_kind_is_a_model_error_that_names_it(void)
