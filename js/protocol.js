@@ -75,7 +75,7 @@ import { qwenError } from './errors.js';
 /**
  * Requests by type: what is sent and what 'done' brings.
  * @typedef {{
- *   load: [LoadRequest, { info: import('./types.js').ModelInfo, specialTokens: string[], variables: Record<string, string> }],
+ *   load: [LoadRequest, { info: import('./types.js').ModelInfo, specialTokens: string[], templates: Record<string, string>, variables: Record<string, string> }],
  *   plan: [LoadRequest, import('./types.js').MemoryPlan],
  *   fetch: [LoadRequest, { bytes: number, notes: string[] }],
  *   selftest: [{ wasm: WasmChoice }, { ok: boolean, report: string }],

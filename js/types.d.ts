@@ -217,7 +217,7 @@ export interface ChatOptions {
    * quarter of the context where none are given) fit; the system prompt and the last turn stay, and Result.notes tells what went.
    */
   truncate?: 'error' | 'oldest-turns';
-  /** A Jinja template instead of the model's own; 'chatml' is the built-in ChatML. */
+  /** A Jinja template instead of the model's own, or the name of one that it brings (as 'default', 'tool_use'); 'chatml' is the built-in ChatML. */
   template?: string;
   /** The last message is an assistant's and is gone on with, as in Transformers' chat templates: what comes is the rest of it. Default false. */
   continue_final_message?: boolean;

@@ -32,11 +32,11 @@ class Parts {
    * @param {import('../protocol.js').Requests['load'][1]} loaded
    * @param {{ notes: string[], workerUrl: import('../host.js').ScriptUrl | undefined }} begun
    */
-  constructor(host, connection, { info, specialTokens, variables }, { notes, workerUrl }) {
+  constructor(host, connection, { info, specialTokens, templates, variables }, { notes, workerUrl }) {
     this.host = host;
     this.connection = connection;
     this.info = Object.freeze({ ...info, notes: [...notes, ...info.notes] });
-    const model = { info: this.info, markers: specialTokens, variables, count: this.#count.bind(this) };
+    const model = { info: this.info, markers: specialTokens, templates, variables, count: this.#count.bind(this) };
     this.conversations = new Conversations(model, host, workerUrl);
   }
 

@@ -21,6 +21,7 @@ import { Probe } from './traces.js';
 export class Conversations {
   #info;
   #markers;
+  #named;
   #variables;
   #count;
   #templates;
@@ -29,14 +30,16 @@ export class Conversations {
    * @param {object} model
    * @param {import('../types.js').ModelInfo} model.info
    * @param {string[]} model.markers texts that must not become tokens where people wrote them
+   * @param {Record<string, string>} model.templates those that have a name
    * @param {Record<string, string>} model.variables what templates find beside the messages
    * @param {(prompt: Prompt) => Promise<number>} model.count tokens of a prompt, out of the queue
    * @param {import('../host.js').Host} host
    * @param {import('../host.js').ScriptUrl | undefined} workerUrl
    */
-  constructor({ info, markers, variables, count }, host, workerUrl) {
+  constructor({ info, markers, templates, variables, count }, host, workerUrl) {
     this.#info = info;
     this.#markers = markers;
+    this.#named = new Map(Object.entries(templates));
     this.#variables = variables;
     this.#count = count;
     this.#templates = new TemplateRunner(host, workerUrl);
@@ -138,14 +141,26 @@ export class Conversations {
    * @param {boolean} addPrompt
    * @returns {Rendering}
    */
-  #rendering({ template, signal }, addPrompt) {
-    return { source: this.#template(template), addPrompt, signal };
+  #rendering({ template, tools, signal }, addPrompt) {
+    return { source: this.#template(template, Boolean(tools)), addPrompt, signal };
   }
 
-  /** @param {string | undefined} template */
-  #template(template) {
-    if (template !== undefined && typeof template !== 'string') throw qwenError('usage', 'template is not a text');
-    return template === 'chatml' ? CHATML : (template ?? this.#info.chatTemplate ?? CHATML);
+  /**
+   * As Transformers chooses one of several: that for tools where there are tools.
+   * @param {unknown} template
+   * @param {boolean} tools
+   */
+  #template(template, tools) {
+    const own = this.#info.chatTemplate ?? CHATML;
+    if (template === undefined || template === null) return (tools && this.#named.get('tool_use')) || own;
+    if (typeof template !== 'string') throw qwenError('usage', 'template is not a text');
+    const named = this.#named.get(template);
+    if (named !== undefined) return named;
+    if (template === 'default') return own;
+    if (template === 'chatml') return CHATML;
+    if (!/^[\w.-]+$/.test(template)) return template;
+    const names = ['default', 'chatml', ...this.#named.keys()].join(', ');
+    throw qwenError('usage', `template is "${template}", which is no template and none of the names ${names}`);
   }
 
   /**

@@ -332,7 +332,10 @@ function adviceFor({ contextLength, kvBytes, weightBytes }, kvType) {
 }
 
 /** A load's engine and what the page is told of it. */
-/** @typedef {{ wasm: Wasm, info: any, specialTokens: string[], variables: Record<string, string> }} Loaded */
+/**
+ * @typedef {{ wasm: Wasm, info: any, specialTokens: string[], templates: Record<string, string>,
+ *   variables: Record<string, string> }} Loaded templates: those that have a name; variables: what each finds beside messages
+ */
 
 /**
  * @param {LoadRequest} request
@@ -471,12 +474,16 @@ function tryMemory(pages, shared) {
  * @returns {Loaded}
  */
 function describe(wasm, build) {
-  const { specialTokens = [], ...info } = wasm.info();
-  /** @type {Record<string, string>} */
-  const variables = {};
+  const { specialTokens = [], templates = {}, tokenTexts = {}, ...info } = wasm.info();
   const token = (/** @type {number | null | undefined} */ id) =>
     id === null || id === undefined || specialTokens.length === 0 ? '' : wasm.detokenize(Int32Array.of(id), false);
-  variables.eos_token = token(info.eosTokenIds[0]);
-  variables.pad_token = token(info.padTokenId);
-  return { wasm, info: { ...info, ...build, memoryBytes: wasm.memoryBytes }, specialTokens, variables };
+  // Empty texts where Transformers has none: published templates add bos_token to others without asking.
+  const rest = {
+    bos_token: '',
+    unk_token: '',
+    eos_token: token(info.eosTokenIds[0]),
+    pad_token: token(info.padTokenId),
+  };
+  const variables = { ...rest, ...tokenTexts };
+  return { wasm, info: { ...info, ...build, memoryBytes: wasm.memoryBytes }, specialTokens, templates, variables };
 }

@@ -190,8 +190,8 @@ class EngineWorker {
     const loaded = await loadModel(message, await this.#loadContext(message, request, notes));
     this.#wasm = loaded.wasm;
     this.#jobs = new Jobs(loaded.wasm, loaded.info.vocabSize);
-    const { info, specialTokens, variables } = loaded;
-    return { info: { ...info, notes: [...info.notes, ...notes] }, specialTokens, variables };
+    const { info, specialTokens, templates, variables } = loaded;
+    return { info: { ...info, notes: [...info.notes, ...notes] }, specialTokens, templates, variables };
   }
 
   /**

@@ -24,7 +24,9 @@ qw_status qw_engine_plan(qw_engine *e, qw_text *json, qw_error *err)
     scratch = qw_session_scratch_bytes(&m->config, &o, e->threads);
     weights = qw_loader_weight_bytes(e->loader);
     stage = qw_loader_stage_bytes(e->loader);
-    texts = (double)(m->chat_template.cap + m->generation_config.cap + m->notes.cap + m->name.cap) * 4 + 65536;
+    texts =
+        (double)(m->chat_template.cap + m->templates.cap + m->generation_config.cap + m->notes.cap + m->name.cap) * 4 +
+        65536;
     if (m->tokenizer) texts += (double)qw_tokenizer_bytes(m->tokenizer);
     e->out.n = 0;
     QW_TRY(qw_buf_printf(
@@ -42,6 +44,14 @@ static qw_status write_text(qw_buf *out, const char *key, const qw_buf *text, qw
     QW_TRY(qw_buf_printf(out, err, ",\"%s\":", key));
     if (!text->n) return qw_buf_append(out, "null", 4, err);
     return qw_json_write_string(out, (qw_text){text->bytes, text->n}, err);
+}
+
+/* An object of texts for the page alone; engine.info does not have it. */
+static qw_status write_members(qw_buf *out, const char *key, const qw_buf *members, qw_error *err)
+{
+    QW_TRY(qw_buf_printf(out, err, ",\"%s\":{", key));
+    if (members->n) QW_TRY(qw_buf_append(out, members->bytes, members->n, err));
+    return qw_buf_append(out, "}", 1, err);
 }
 
 static qw_status write_shape(const qw_engine *e, qw_buf *out, qw_error *err)
@@ -115,6 +125,8 @@ qw_status qw_engine_info(qw_engine *e, qw_text *json, qw_error *err)
     QW_TRY(write_tokens(m, out, err));
     QW_TRY(write_text(out, "name", &m->name, err));
     QW_TRY(write_text(out, "chatTemplate", &m->chat_template, err));
+    QW_TRY(write_members(out, "templates", &m->templates, err));
+    QW_TRY(write_members(out, "tokenTexts", &m->token_texts, err));
     QW_TRY(qw_buf_printf(out, err, ",\"generationConfig\":"));
     QW_TRY(qw_settings_write_file_defaults(m, out, err));
     QW_TRY(qw_buf_printf(out, err, ",\"notes\":"));

@@ -239,6 +239,43 @@ static qw_status read_ends(qw_model *m, const qw_gguf *g, qw_error *err)
     return QW_OK;
 }
 
+/* What templates find under the names of special tokens. */
+static qw_status read_token_texts(qw_model *m, const qw_gguf *g, qw_error *err)
+{
+    static const char *const keys[][2] = {
+        {"tokenizer.ggml.bos_token_id", "bos_token"},
+        {"tokenizer.ggml.eos_token_id", "eos_token"},
+        {"tokenizer.ggml.unknown_token_id", "unk_token"},
+        {"tokenizer.ggml.seperator_token_id", "sep_token"}, /* the format's spelling */
+        {"tokenizer.ggml.padding_token_id", "pad_token"},
+        {"tokenizer.ggml.cls_token_id", "cls_token"},
+        {"tokenizer.ggml.mask_token_id", "mask_token"}};
+
+    for (size_t i = 0; m->tokenizer && i < sizeof keys / sizeof *keys; i++) {
+        int64_t id = -1;
+        QW_TRY(qw_gguf_get_int(g, keys[i][0], -1, UINT32_MAX, &id, err));
+        if (id < 0 || id >= qw_tokenizer_n_ids(m->tokenizer)) continue;
+        QW_TRY(qw_model_add_text(&m->token_texts, qw_text_of(keys[i][1]),
+                                 qw_tokenizer_token_bytes(m->tokenizer, (int32_t)id), err));
+    }
+    return QW_OK;
+}
+
+/* tokenizer.chat_template.NAME, as converters write a list of named templates. */
+static qw_status read_templates(qw_model *m, const qw_gguf *g, qw_error *err)
+{
+    static const char prefix[] = "tokenizer.chat_template.";
+    const size_t n = sizeof prefix - 1;
+
+    for (size_t i = 0; i < g->n_values; i++) {
+        const qw_gguf_value *v = &g->values[i];
+        if (v->type != QW_GGUF_STRING || v->key.n <= n || memcmp(v->key.bytes, prefix, n) != 0) continue;
+        QW_TRY(qw_model_add_text(&m->templates, (qw_text){v->key.bytes + n, v->key.n - n},
+                                 (qw_text){(const char *)v->bytes, (size_t)v->n}, err));
+    }
+    return QW_OK;
+}
+
 qw_status qw_gguf_read_model(qw_model *m, const qw_gguf *g, qw_error *err)
 {
     qw_text name = {"", 0}, chat_template = {"", 0};
@@ -249,6 +286,8 @@ qw_status qw_gguf_read_model(qw_model *m, const qw_gguf *g, qw_error *err)
     QW_TRY(qw_gguf_get_text(g, "tokenizer.chat_template", &chat_template, err));
     QW_TRY(qw_buf_append(&m->name, name.bytes, name.n, err));
     QW_TRY(qw_buf_append(&m->chat_template, chat_template.bytes, chat_template.n, err));
+    QW_TRY(read_templates(m, g, err));
     QW_TRY(read_tokenizer(m, g, err));
+    QW_TRY(read_token_texts(m, g, err));
     return read_ends(m, g, err);
 }

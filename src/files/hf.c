@@ -64,14 +64,20 @@ static qw_status read_pad(qw_model *m, const qw_json *object, const char *what, 
     return node ? read_id(node, what, &m->pad, err) : QW_OK;
 }
 
-/* The id of a token that tokenizer_config.json names: a string, or an object with its content; -1. */
-static int32_t named_token(const qw_model *m, const qw_json *tokenizer_config, const char *key)
+/* The text of a token that tokenizer_config.json names: a string, or an object with its content; empty where there is none. */
+static qw_text token_text(const qw_json *tokenizer_config, const char *key)
 {
     const qw_json *node = qw_json_get(tokenizer_config, key);
 
     if (node && qw_json_kind_of(node) == QW_JSON_OBJECT) node = qw_json_get(node, "content");
-    if (!m->tokenizer || !node || !qw_json_string(node)[0]) return -1;
-    return qw_tokenizer_added_id(m->tokenizer, qw_text_of(qw_json_string(node)));
+    return node ? qw_text_of(qw_json_string(node)) : (qw_text){"", 0};
+}
+
+static int32_t named_token(const qw_model *m, const qw_json *tokenizer_config, const char *key)
+{
+    qw_text text = token_text(tokenizer_config, key);
+
+    return m->tokenizer && text.n ? qw_tokenizer_added_id(m->tokenizer, text) : -1;
 }
 
 qw_status qw_hf_read_ends(qw_model *m, const qw_hf *hf, qw_error *err)
@@ -91,16 +97,41 @@ qw_status qw_hf_read_ends(qw_model *m, const qw_hf *hf, qw_error *err)
     return QW_OK;
 }
 
+/* A list of templates with names, as Transformers wrote them: the one that is used without tools goes to m->chat_template. */
+static qw_status read_named_templates(qw_model *m, const qw_json *list, qw_error *err)
+{
+    for (const qw_json *item = qw_json_first(list); item; item = qw_json_next(item)) {
+        qw_text name = qw_text_of(qw_json_string(qw_json_get(item, "name")));
+        qw_text text = qw_text_of(qw_json_string(qw_json_get(item, "template")));
+        if (!name.n || !text.n) continue;
+        if (qw_text_is(name, "default")) QW_TRY(qw_buf_append(&m->chat_template, text.bytes, text.n, err));
+        else QW_TRY(qw_model_add_text(&m->templates, name, text, err));
+    }
+    return QW_OK;
+}
+
+static qw_status read_token_texts(qw_model *m, const qw_json *tokenizer_config, qw_error *err)
+{
+    static const char *const keys[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                       "pad_token", "cls_token", "mask_token"};
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        qw_text text = token_text(tokenizer_config, keys[i]);
+        if (text.n) QW_TRY(qw_model_add_text(&m->token_texts, qw_text_of(keys[i]), text, err));
+    }
+    return QW_OK;
+}
+
 qw_status qw_hf_read_template(qw_model *m, const qw_json *tokenizer_config, qw_error *err)
 {
     const qw_json *node = qw_json_get(tokenizer_config, "chat_template");
     qw_text text;
 
+    QW_TRY(read_token_texts(m, tokenizer_config, err));
     if (m->chat_template.n || !node) return QW_OK;
-    if (qw_json_kind_of(node) == QW_JSON_ARRAY) {
-        const qw_json *item = qw_json_first(node);
-        while (item && strcmp(qw_json_string(qw_json_get(item, "name")), "default") != 0) item = qw_json_next(item);
-        node = qw_json_get(item, "template");
+    if (qw_json_kind_of(node) == QW_JSON_ARRAY && qw_json_size(node)) {
+        QW_TRY(read_named_templates(m, node, err));
+        if (m->chat_template.n || m->templates.n) return QW_OK;
     }
     text = qw_text_of(qw_json_string(node));
     if (!text.n)

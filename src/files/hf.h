@@ -23,7 +23,8 @@ qw_status qw_hf_read_config(qw_model *m, const qw_json *config, qw_error *err);
  * tokenizer_config.json names. Error: model, where they are no ids. */
 qw_status qw_hf_read_ends(qw_model *m, const qw_hf *hf, qw_error *err);
 
-/* The chat template of tokenizer_config.json (a string, or the one named "default" of a list) into m, unless m has one. */
+/* The chat template of tokenizer_config.json (a string, or a list of named ones: that of the name "default" is it) into m,
+ * unless m has one; and the texts of the special tokens that it names. */
 qw_status qw_hf_read_template(qw_model *m, const qw_json *tokenizer_config, qw_error *err);
 
 /* The names of the index's files, each once, ascending; *out is the caller's (qw_free), the texts the index's. Error: format. */

@@ -17,6 +17,8 @@ typedef struct qw_model {
     qw_tokenizer *tokenizer; /* NULL where the source has none (ids still work) */
     qw_buf name;
     qw_buf chat_template; /* empty: none */
+    qw_buf templates;     /* further ones by name (as tool_use), as the members of a JSON object */
+    qw_buf token_texts;   /* what templates find under bos_token and the like, as the members of a JSON object */
     qw_buf
         generation_config; /* the JSON text of generation_config.json, or what the GGUF's keys amount to; empty: none */
     int32_t eos[QW_EOS_MAX], n_eos;
@@ -28,5 +30,8 @@ typedef struct qw_model {
 
 /* Frees what the model holds and zeroes it; a zeroed model is a no-op. */
 void qw_model_free(qw_model *m);
+
+/* Appends a member to the members of a JSON object. Error: memory. */
+qw_status qw_model_add_text(qw_buf *members, qw_text name, qw_text text, qw_error *err);
 
 #endif

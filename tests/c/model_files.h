@@ -208,7 +208,11 @@ static inline void gguf_tiny_tokenizer(gguf *g)
     put_text(&g->values, "a b");
     gguf_u32(g, "tokenizer.ggml.eos_token_id", 257);
     gguf_u32(g, "tokenizer.ggml.padding_token_id", 257);
+    gguf_u32(g, "tokenizer.ggml.bos_token_id", 258);
+    gguf_u32(g, "tokenizer.ggml.unknown_token_id", 256);
+    gguf_u32(g, "tokenizer.ggml.mask_token_id", 100000); /* there is no such token */
     gguf_text(g, "tokenizer.chat_template", "{{ messages }}");
+    gguf_text(g, "tokenizer.chat_template.tool_use", "{{ tools }}");
 }
 
 static inline void gguf_tiny_config(gguf *g, uint32_t n_layer)

@@ -195,28 +195,46 @@ static void test_loader_end_tokens_fall_back_from_file_to_file(void)
     }
 }
 
+static bool is_text(const qw_buf *buf, const char *text)
+{
+    return buf->n == strlen(text) && (!buf->n || memcmp(buf->bytes, text, buf->n) == 0);
+}
+
+static void test_loader_special_tokens_are_those_of_tokenizer_config(void)
+{
+    static const char config[] = "{\"bos_token\":null,\"unk_token\":\"<unk>\",\"eos_token\":{\"content\":\"<e>\"},"
+                                 "\"pad_token\":\"\",\"chat_template\":\"x\"}";
+    qw_model m;
+    qw_error err = {0};
+
+    CHECK_EQ(load_changed("mha", "tokenizer_config.json", config, &m, &err), QW_OK);
+    CHECK(is_text(&m.token_texts, "\"eos_token\":\"<e>\",\"unk_token\":\"<unk>\""));
+    qw_model_free(&m);
+}
+
 static void test_loader_chat_template_comes_from_the_best_place(void)
 {
     static const struct {
-        const char *file, *text, *wanted;
+        const char *file, *text, *wanted, *others;
     } cases[] = {
-        {"chat_template.jinja", "from the file", "from the file"},
-        {"chat_template.jinja", "<human>: {{ x }}", "<human>: {{ x }}"}, /* no web page */
-        {"tokenizer_config.json", "{\"chat_template\":\"a string\"}", "a string"},
+        {"chat_template.jinja", "from the file", "from the file", ""},
+        {"chat_template.jinja", "<human>: {{ x }}", "<human>: {{ x }}", ""}, /* no web page */
+        {"tokenizer_config.json", "{\"chat_template\":\"a string\"}", "a string", ""},
         {"tokenizer_config.json",
          "{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"no\"},{\"name\":\"default\",\"template\":\"yes\"}]"
          "}",
-         "yes"},
-        {"tokenizer_config.json", "{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"no\"}]}", ""},
-        {"tokenizer_config.json", "{}", ""},
+         "yes", "\"tool_use\":\"no\""},
+        {"tokenizer_config.json", "{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"no\"}]}", "",
+         "\"tool_use\":\"no\""},
+        {"tokenizer_config.json", "{}", "", ""},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         qw_model m;
         qw_error err = {0};
         CHECK_EQ(load_changed("mha", cases[i].file, cases[i].text, &m, &err), QW_OK);
-        CHECK(m.chat_template.n == strlen(cases[i].wanted));
-        CHECK(!m.chat_template.n || memcmp(m.chat_template.bytes, cases[i].wanted, m.chat_template.n) == 0);
+        CHECK(is_text(&m.chat_template, cases[i].wanted));
+        CHECK(is_text(&m.templates, cases[i].others));
         qw_model_free(&m);
     }
 }
@@ -312,6 +330,7 @@ int main(int argc, char **argv)
     test_loader_missing_files_are_errors_or_notes();
     test_loader_end_tokens_fall_back_from_file_to_file();
     test_loader_chat_template_comes_from_the_best_place();
+    test_loader_special_tokens_are_those_of_tokenizer_config();
     test_loader_texts_are_never_cleaned_up();
     test_loader_a_bad_index_is_refused();
     test_loader_an_absurd_vocabulary_size_is_a_note();

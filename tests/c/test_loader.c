@@ -49,6 +49,23 @@ static void test_loader_gguf_contents_arrive(void)
     free(file.v);
 }
 
+/* Whether members of a JSON object are that text. */
+#define CHECK_MEMBERS(buf, text) CHECK((buf).n == strlen(text) && (!(buf).n || memcmp((buf).bytes, text, (buf).n) == 0))
+
+static void test_loader_named_templates_and_tokens_of_a_gguf_arrive(void)
+{
+    bytes file = tiny_gguf(QW_F32, 1);
+    qw_model m;
+    qw_error err = {0};
+
+    CHECK_EQ(load_one("tiny.gguf", file, &m, &err), QW_OK);
+    CHECK_MEMBERS(m.templates, "\"tool_use\":\"{{ tools }}\"");
+    CHECK_MEMBERS(m.token_texts, "\"bos_token\":\"<|im_start|>\",\"eos_token\":\"<|endoftext|>\","
+                                 "\"unk_token\":\"ab\",\"pad_token\":\"<|endoftext|>\"");
+    qw_model_free(&m);
+    free(file.v);
+}
+
 static void test_loader_sniffs_a_file_of_any_name(void)
 {
     bytes file = tiny_gguf(QW_F32, 1);
@@ -358,6 +375,7 @@ int main(int argc, char **argv)
     root = fixtures_root(argc, argv);
     test_loader_gguf_is_the_same_however_it_is_fed();
     test_loader_gguf_contents_arrive();
+    test_loader_named_templates_and_tokens_of_a_gguf_arrive();
     test_loader_sniffs_a_file_of_any_name();
     test_loader_any_shard_brings_the_whole_set();
     test_loader_shards_that_do_not_fit_are_refused();

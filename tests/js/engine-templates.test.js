@@ -1,8 +1,10 @@
 // What chat() gives to templates: arguments, nulls, roles and tools as each template wants them, and notes of what would vanish.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { Engine, TINY, withCode } from './support/package.js';
+import { checkpoint, Engine, TINY, withCode } from './support/package.js';
 
 const read = (name) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url), 'utf8');
 const QWEN = read('chat/qwen25.jinja');
@@ -110,4 +112,45 @@ test('tools that are no list of objects are a usage error, everywhere', async ()
     engine.chat([user('x')], { tools: big }).result,
     withCode('usage', /tools\[0\]\.function\.parameters\.maximum is the BigInt 5/),
   );
+});
+
+/** A checkpoint as `mha` with other files in it, loaded. */
+async function changedCheckpoint(t, files) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'qwen-templates-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const name of ['config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json'])
+    copyFileSync(path.join(checkpoint('mha'), name), path.join(folder, name));
+  for (const [name, text] of Object.entries(files)) writeFileSync(path.join(folder, name), text);
+  const other = await Engine.load(`${folder}/`, { threads: 1, contextLength: 128 });
+  t.after(() => other.close());
+  return (options) => other.applyChatTemplate([user('Hi')], options);
+}
+
+test('of named templates tool_use serves tools, default the rest, and each by its name', async (t) => {
+  const templates = [
+    { name: 'default', template: 'plain' },
+    { name: 'tool_use', template: '{{ tools | length }} tools' },
+    { name: 'rag', template: 'rag of {{ messages | length }}' },
+  ];
+  const config = JSON.stringify({ chat_template: templates, eos_token: '<|im_end|>' });
+  const list = await changedCheckpoint(t, { 'tokenizer_config.json': config });
+  const tools = [{ type: 'function', function: { name: 'f' } }];
+  assert.equal(await list({}), 'plain');
+  assert.equal(await list({ tools }), '1 tools');
+  assert.equal(await list({ template: 'rag', tools }), 'rag of 1');
+  assert.equal(await list({ template: 'default', tools }), 'plain');
+  await assert.rejects(
+    list({ template: 'tools' }),
+    withCode('usage', /none of the names default, chatml, tool_use, rag/),
+  );
+});
+
+test('templates find the special tokens that the files name', async (t) => {
+  const template = '[{{ bos_token }}|{{ unk_token }}|{{ eos_token }}|{{ pad_token }}|{{ sep_token is defined }}]';
+  const named = { bos_token: '<s>', unk_token: { content: '<unk>' }, eos_token: '<|im_end|>', chat_template: template };
+  const own = await changedCheckpoint(t, { 'tokenizer_config.json': JSON.stringify(named) });
+  assert.match(await own({}), /^\[<s>\|<unk>\|<\|im_end\|>\|.*\|False\]$/);
+  const none = await changedCheckpoint(t, { 'tokenizer_config.json': JSON.stringify({ chat_template: template }) });
+  assert.match(await none({}), /^\[\|\|<\|/);
+  assert.ok(!('tokenTexts' in engine.info) && !('templates' in engine.info));
 });
