@@ -1,6 +1,6 @@
 // Conversations: every case of fixtures/chat through the renderer, and what chat() does around it.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { CHATML, withoutOldest, withParsedArguments } from '../../js/page/chat.js';
 import { protectMarkers, takeMarks } from '../../js/page/marks.js';
@@ -8,9 +8,7 @@ import { plainMessages, plainTools } from '../../js/page/plain.js';
 import { Probe } from '../../js/page/traces.js';
 import { renderTemplate } from '../../js/worker/template.js';
 
-const folder = ['../fixtures/chat/', '../../../shared/fixtures/chat/']
-  .map((place) => new URL(place, import.meta.url))
-  .find((place) => existsSync(place));
+const folder = new URL('../fixtures/chat/', import.meta.url);
 const read = (name) => readFileSync(new URL(name, folder), 'utf8');
 const cases = read('cases.jsonl')
   .trim()

@@ -32,9 +32,8 @@ test('a conversation is rendered as ChatML where the model has no template, and 
   assert.equal(await engine.countTokens(QUESTION), ids.length);
 });
 
-test("the model's own template is used where it has one", async (t) => {
+test("the model's own template is used where it has one", async () => {
   const place = checkpoint('mha');
-  if (!place) return t.skip('no fixtures');
   const other = await Engine.load(place, { threads: 1 });
   const text = await other.applyChatTemplate([user('Hi')], { add_generation_prompt: true });
   assert.match(text, /^<\|im_start\|>system\nYou are a helpful assistant\.<\|im_end\|>\n<\|im_start\|>user\nHi/);
@@ -109,9 +108,8 @@ test('each of the end tokens ends an answer, alone and after text, and its marke
     }
 });
 
-test('a chat never chooses an id that the tokenizer has no text for; the bare model may', async (t) => {
+test('a chat never chooses an id that the tokenizer has no text for; the bare model may', async () => {
   const place = checkpoint('tied-bf16');
-  if (!place) return t.skip('no fixtures');
   const padded = await Engine.load(place, { threads: 1, contextLength: 128 });
   assert.equal(padded.info.vocabSize, 544); // and 512 of the tokenizer
   const beyond = (length) => ({
@@ -207,17 +205,13 @@ test('a conversation that leaves no room is a context error, or loses its oldest
 const ENDLESS = '{% for a in range(99999) %}{% for b in range(99999) %}{% set c = a + b %}{% endfor %}{% endfor %}';
 
 test('a template that never ends is stopped, and the next call works', async () => {
-  const started = performance.now();
   await assert.rejects(
     engine.chat(QUESTION, { template: ENDLESS }).result,
     withCode('model', /did not end within 2 s/),
   );
-  assert.ok(performance.now() - started < 5000);
   await assert.rejects(engine.applyChatTemplate(QUESTION, { template: ENDLESS }), withCode('model', /did not end/));
   const waiting = engine.chat(QUESTION, { template: ENDLESS, signal: AbortSignal.timeout(200) });
-  const aborted = performance.now();
-  await assert.rejects(waiting.result, withCode('aborted'));
-  assert.ok(performance.now() - aborted < 1000);
+  await assert.rejects(waiting.result, withCode('aborted')); // sooner than the limit, which is a 'model' error
   assert.ok((await promptIds(QUESTION)).length > 0);
 });
 

@@ -388,7 +388,7 @@ test('a manifest gives a file from its parts, from the next source where one fai
   stub.serve('/p0', BYTES.subarray(0, 250_000));
   stub.serve('/p1', BYTES.subarray(250_000));
   stub.serve('/whole', BYTES);
-  stub.serve('/breaks', BYTES, { cuts: [100_000], failures: [] });
+  stub.serve('/breaks', BYTES, { cuts: [100_000] });
   const parts = {
     parts: [
       { bytes: 250_000, urls: ['none', 'p0'] },
@@ -402,6 +402,17 @@ test('a manifest gives a file from its parts, from the next source where one fai
   assert.equal(stub.asked.length, 0);
   rmSync(folder, { recursive: true });
   assert.deepEqual((await load(await listed(['missing', 'whole']))).bytes, BYTES);
+  rmSync(folder, { recursive: true });
+  stub.asked.length = 0;
+  assert.deepEqual((await load(await listed(['breaks', 'whole']))).bytes, BYTES);
+  assert.deepEqual(
+    stub.asked.map((one) => [one.path, one.range]),
+    [
+      ['/breaks', 'bytes=0-'],
+      ['/breaks', 'bytes=100000-'],
+    ],
+    'a lost connection goes on where it stopped, at the same source',
+  );
   rmSync(folder, { recursive: true });
   await assert.rejects(load(await listed(['whole'], { sha256: 'a'.repeat(64) })), code('integrity'));
   await assert.rejects(load(await listed(['missing'])), code('network', /no source gave it.*404/));

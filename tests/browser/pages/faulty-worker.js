@@ -1,4 +1,5 @@
-// worker.js in a browser with a fault, which the worker's own address names: refuse-shared, quota, hang-threads.
+// worker.js in a browser with a fault, which the worker's own address names: refuse-shared, quota, one-reader,
+// hang-threads.
 const fault = new URL(self.location.href).searchParams.get('fault');
 
 if (fault === 'refuse-shared') {
@@ -15,6 +16,15 @@ if (fault === 'quota') {
   FileSystemSyncAccessHandle.prototype.write = function (bytes, options) {
     if (bytes.length > 1000 && options.at > 2_000_000) throw new DOMException('no room', 'QuotaExceededError');
     return write.call(this, bytes, options);
+  };
+}
+
+// Without the mode for readers, while another tab holds the file.
+if (fault === 'one-reader') {
+  const { createSyncAccessHandle } = FileSystemFileHandle.prototype;
+  FileSystemFileHandle.prototype.createSyncAccessHandle = function (options) {
+    if (options.mode === 'read-only') throw new DOMException('it is open', 'NoModificationAllowedError');
+    return createSyncAccessHandle.call(this, options);
   };
 }
 

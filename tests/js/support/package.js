@@ -10,12 +10,11 @@ export const { Engine, QwenError, capabilities, modelCache, selfTest } = await i
 export const TINY = fileURLToPath(at('../../../models/austen-tiny-q8_0.gguf'));
 export const TINY_BYTES = 5765792;
 
-/** Path of a fixtures checkpoint, with its / at the end. */
+/** Path of a checkpoint of tests/fixtures, with its / at the end. They ship with the project: one that is missing is a fault. */
 export function checkpoint(name) {
-  const place = ['../../fixtures/checkpoints/', '../../../../shared/fixtures/checkpoints/']
-    .map((folder) => at(`${folder}${name}/`))
-    .find((folder) => existsSync(folder));
-  return place && fileURLToPath(place);
+  const place = fileURLToPath(at(`../../fixtures/checkpoints/${name}/`));
+  if (!existsSync(place)) throw new Error(`${place} is missing: tests/fixtures is part of the project`);
+  return place;
 }
 
 /** For assert.rejects and assert.throws: a QwenError with this code whose message matches. */
