@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import { fileURLToPath } from 'node:url';
 import * as threads from 'node:worker_threads';
+import { TEMPLATE_WORKER } from '../protocol.js';
 import * as files from './files.js';
 
 const scope = /** @type {any} */ (globalThis);
@@ -29,6 +30,7 @@ globalThis.fetch = async (/** @type {any} */ url, /** @type {any} */ options) =>
   return new Response(fs.readFileSync(fileURLToPath(String(url))), { headers: { 'Content-Type': 'application/wasm' } });
 };
 
-await import('../worker/worker.js');
+if (scope.name === TEMPLATE_WORKER) await import('../worker/template-worker.js');
+else await import('../worker/worker.js');
 // Only now, or messages that came meanwhile would find no onmessage (seen in Node 20).
 port.on('message', (data) => scope.onmessage?.({ data, target: globalThis }));

@@ -1,6 +1,7 @@
 // A page's side of what host.d.ts calls a Host.
 import { opfsStore } from '../weights/opfs-store.js';
 import { qwenError } from '../errors.js';
+import { TEMPLATE_WORKER } from '../protocol.js';
 
 /**
  * A script that runs another one: a page without an origin (in a frame that is sandboxed so) may start no script but its own.
@@ -30,6 +31,32 @@ function trusted(url) {
   }
 }
 
+/**
+ * Where template-worker.js is, for a page that has a copy of dist/ elsewhere: beside worker.js. A script that goes by another
+ * name is a bundler's, which knows where it has put this one.
+ * @param {import('../host.js').ScriptUrl | undefined} url of worker.js
+ */
+function besideWorker(url) {
+  const beside = /^(https?:[^?#]*\/)worker\.js([?#].*)?$/.exec(String(url ?? ''));
+  return beside ? `${beside[1]}template-worker.js${beside[2] ?? ''}` : undefined;
+}
+
+/**
+ * @param {string} name
+ * @param {import('../host.js').ScriptUrl | undefined} url of another script than the one beside this module
+ */
+function newWorker(name, url) {
+  const templates = name === TEMPLATE_WORKER;
+  const plain = globalThis.origin !== 'null' && !('trustedTypes' in globalThis);
+  // All are written out, so that bundlers see the files.
+  if (plain && !url && templates) return new Worker(new URL('./template-worker.js', import.meta.url), { name });
+  if (plain && !url) return new Worker(new URL('./worker.js', import.meta.url), { name });
+  const own = () =>
+    templates ? new URL('./template-worker.js', import.meta.url) : new URL('./worker.js', import.meta.url);
+  const script = url ?? own().href;
+  return new Worker(trusted(globalThis.origin === 'null' ? borrowed(String(script)) : script), { name });
+}
+
 /** Kinds of workers that cannot start others, by the classes of their global objects. */
 const OTHER_WORKERS = { ServiceWorkerGlobalScope: 'a service worker', SharedWorkerGlobalScope: 'a shared worker' };
 
@@ -50,12 +77,7 @@ export const browserHost = {
     if (globalThis.location?.protocol === 'file:') {
       throw qwenError('environment', 'a page opened as a file cannot start workers: serve it over http');
     }
-    const own = globalThis.origin === 'null' ? borrowed(String(url ?? new URL('./worker.js', import.meta.url))) : url;
-    // Both are written out, so that bundlers see the file.
-    const worker =
-      own || 'trustedTypes' in globalThis
-        ? new Worker(trusted(own ?? new URL('./worker.js', import.meta.url).href), { name })
-        : new Worker(new URL('./worker.js', import.meta.url), { name });
+    const worker = newWorker(name, name === TEMPLATE_WORKER ? besideWorker(url) : url);
     return {
       post: (message, transfer = []) => worker.postMessage(message, transfer),
       listen(handle, fail) {

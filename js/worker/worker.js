@@ -1,11 +1,10 @@
-// The one script of all workers. By its name a worker knows its part: the engine (owns the wasm; loads; runs jobs), the
-// renderer of chat templates, or one of Emscripten's threads, whose part is in the glue that wasm.js brings along.
+// The script of the engine's workers. By its name a worker knows its part: the engine (owns the wasm; loads; runs jobs), or one
+// of Emscripten's threads, whose part is in the glue that wasm.js brings along. Templates have a script of their own.
 import { opfsStore } from '../weights/opfs-store.js';
 import { qwenError, toQwenError } from '../errors.js';
 import { Jobs } from './jobs.js';
 import { fetchModel, loadModel, planModel } from './loading.js';
-import { buildName, ENGINE_WORKER, errorToPlain, plainToError, TEMPLATE_WORKER } from '../protocol.js';
-import { renderTemplate } from './template.js';
+import { buildName, ENGINE_WORKER, errorToPlain, plainToError } from '../protocol.js';
 import { compileWasm } from './compile.js';
 import { fixedMemory, pagesFor } from './memory.js';
 import { Wasm } from './wasm.js';
@@ -273,21 +272,7 @@ async function selfTest(choice) {
   };
 }
 
-/** @param {ToWorker} message */
-function render(message) {
-  if (message.type !== 'render') return;
-  const { id, template, variables } = message;
-  try {
-    scope.postMessage({ type: 'done', id, value: renderTemplate(template, variables) });
-  } catch (error) {
-    scope.postMessage({ type: 'error', id, error: errorToPlain(toQwenError(error)) });
-  }
-}
-
-if (scope.name === TEMPLATE_WORKER) {
-  scope.onmessage = ({ data }) => render(data);
-  scope.postMessage({ type: 'ready' });
-} else if (scope.name === ENGINE_WORKER) {
+if (scope.name === ENGINE_WORKER) {
   const worker = new EngineWorker();
   scope.onmessage = ({ data }) => worker.receive(data);
   scope.postMessage({ type: 'ready' });

@@ -11,6 +11,7 @@ const ENTRIES = [
   { file: 'element-define.js', source: 'js/element-define.js' },
   { file: 'settings.js', source: 'js/settings.js', data: true },
   { file: 'worker.js', source: 'js/worker/worker.js', classic: true },
+  { file: 'template-worker.js', source: 'js/worker/template-worker.js', classic: true },
   { file: 'isolation-sw.js', source: 'js/sw/isolation-sw.js', classic: true },
   { file: 'node.js', source: 'js/node.js', node: true },
   { file: 'cli.js', source: 'js/cli/cli.js', node: true, program: true },

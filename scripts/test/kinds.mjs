@@ -196,6 +196,7 @@ export async function fuzz(seconds) {
 
 const WASM_BUDGET = 400_000;
 const JS_BUDGET = 60_000;
+const TEMPLATES_BUDGET = 22_000;
 const ELEMENT_BUDGET = 25_000;
 
 /** What a page downloads. */
@@ -210,6 +211,7 @@ export async function budgets() {
     names.reduce((total, name) => total + gzipSync(readFileSync(at('dist', name)), { level: 9 }).length, 0);
   if (existsSync(at('dist/index.js'))) {
     check('index.js and worker.js, gzipped', gzipped('index.js', 'worker.js'), JS_BUDGET);
+    check('template-worker.js (fetched by the first chat), gzipped', gzipped('template-worker.js'), TEMPLATES_BUDGET);
     check('element.js and element-define.js, gzipped', gzipped('element.js', 'element-define.js'), ELEMENT_BUDGET);
   }
   return sum(counts);
