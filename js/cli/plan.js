@@ -17,6 +17,9 @@ ${LOAD_HELP}`;
 /** @param {number} bytes */
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 
+/** @param {number | null} bytes null: not known */
+const room = (bytes) => (bytes === null ? 'unknown' : megabytes(bytes));
+
 /** @param {string[]} args */
 export async function run(args) {
   const { values } = parseOptions(args, { ...MODEL, ...LOAD, json: 'flag' });
@@ -31,7 +34,8 @@ export async function run(args) {
     ['weights in memory', megabytes(plan.weightBytes)],
     ['KV cache', megabytes(plan.kvBytes)],
     ['peak of memory', megabytes(plan.peakBytes)],
-    ['room to keep it', plan.storageBytes === null ? 'unknown' : megabytes(plan.storageBytes)],
+    // 0: nothing is kept, as of a file that is on this machine already.
+    ...(plan.storageBytes === 0 ? [] : [['room to keep it', room(plan.storageBytes)]]),
     ['fits', plan.fits ? 'yes' : 'no'],
     ...plan.advice.map((advice) => ['advice', advice]),
   ];

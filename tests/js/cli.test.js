@@ -183,7 +183,7 @@ test('errors are one line on stderr: 1 for what went wrong, 2 for a wrong call',
 test('--help tells of the commands that exist, and every command of its options', async () => {
   const all = await run(['--help']);
   const names = [...all.stdout.matchAll(/^ {2}(\w+) {2,}/gm)].map((match) => match[1]);
-  assert.deepEqual(names, ['generate', 'chat', 'tokenize', 'plan', 'serve']);
+  assert.deepEqual(names, ['generate', 'chat', 'tokenize', 'plan', 'fetch', 'cache', 'manifest', 'serve']);
   for (const name of names) {
     const got = await run([name, '--help']);
     assert.deepEqual([got.code, got.stderr], [0, ''], name);

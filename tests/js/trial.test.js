@@ -104,13 +104,13 @@ test('the package times once, and takes what it remembers', async (t) => {
   const simd = await loaded({ cache });
   const { relaxed, seconds, device } = JSON.parse(readFileSync(file, 'utf8'));
   assert.ok(seconds.base > 0 && seconds.base < 1 && seconds.relaxed > 0 && seconds.relaxed < 1);
-  assert.equal(relaxed, seconds.relaxed <= seconds.base);
+  assert.equal(relaxed, seconds.relaxed <= seconds.base * 1.05);
   assert.equal(simd, relaxed ? 'relaxed' : 'base');
   for (const kept of [true, false]) {
-    writeFileSync(file, JSON.stringify({ device, relaxed: kept }));
+    writeFileSync(file, JSON.stringify({ device, relaxed: kept, loads: 1 }));
     assert.equal(await loaded({ cache, threads: 1 }), kept ? 'relaxed' : 'base');
     assert.equal(await loaded({ cache, threads: 2 }), kept ? 'relaxed' : 'base');
-    assert.equal(readFileSync(file, 'utf8'), JSON.stringify({ device, relaxed: kept }));
+    assert.equal(readFileSync(file, 'utf8'), JSON.stringify({ device, relaxed: kept, loads: 3 }), 'not timed again');
   }
 });
 
