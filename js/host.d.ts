@@ -31,7 +31,8 @@ export type ScriptUrl = string | { toString(): string };
 /** A worker as both have it. */
 export interface HostWorker {
   post(message: unknown, transfer?: Transferable[]): void;
-  listen(handle: (message: any) => void, fail: (error: Error) => void): void;
+  /** wayOut: what would help, where that is known. */
+  listen(handle: (message: any) => void, fail: (error: Error, wayOut?: string) => void): void;
   /** A promise where it takes time. */
   terminate(): unknown;
   /** Whether it keeps the process alive (Node). */

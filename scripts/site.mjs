@@ -17,9 +17,9 @@ await script(async (args) => {
   mkdirSync(fresh, { recursive: true });
   cpSync(at('web'), fresh, { recursive: true });
   cpSync(at('dist'), `${fresh}/dist`, { recursive: true });
+  copyFileSync(at('dist/isolation-sw.js'), `${fresh}/isolation-sw.js`); // its place is its reach
   mkdirSync(`${fresh}/models`);
   for (const name of [TINY, 'manifest.json']) copyFileSync(at('models', name), `${fresh}/models/${name}`);
-  copyFileSync(at('dist/isolation-sw.js'), `${fresh}/isolation-sw.js`); // its place is its reach
   // GitHub Pages leaves out files and folders that begin with _ unless this file is there.
   writeFileSync(`${fresh}/.nojekyll`, '');
   rmSync(at('build/site'), { recursive: true, force: true });

@@ -29,7 +29,7 @@ async function showAbilities() {
   const list = byId('threads-notes');
   list.append(...notes.map((note) => make('li', '', note)));
   byId('threads-notice').hidden = false;
-  if (threads || !isolation) return;
+  if (threads || !isolation || window.crossOriginIsolated) return;
   const why = isolation.unavailable;
   if (why) list.append(make('li', '', `This page cannot turn threads on by itself: ${why}.`));
   enable.hidden = why !== null;
@@ -42,6 +42,15 @@ async function showAbilities() {
   });
 }
 
+let asked = false;
+
+/** Lets the next visit do without the network; not before the model is there, which is what the visitor waits for. */
+function keepPage() {
+  if (asked) return;
+  asked = true;
+  /** @type {any} */ (window).qwen2Isolation?.keep().catch(() => {}); // this visit works without
+}
+
 const announcer = new Announcer(byId('announcer'));
 const settings = new Settings(byId('settings-fields'), byId('settings-rest'));
 const conversation = new Conversation({ settings, announcer, onLost: (error) => panel.lost(error) });
@@ -49,7 +58,9 @@ const panel = new ModelPanel({
   announcer,
   async onEngine(engine, name) {
     await conversation.setEngine(engine, name);
-    if (engine) settings.showDefaults(engine.info.generationConfig);
+    if (!engine) return;
+    settings.showDefaults(engine.info.generationConfig);
+    keepPage();
   },
 });
 

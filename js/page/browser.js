@@ -60,6 +60,22 @@ function newWorker(name, url) {
 /** Kinds of workers that cannot start others, by the classes of their global objects. */
 const OTHER_WORKERS = { ServiceWorkerGlobalScope: 'a service worker', SharedWorkerGlobalScope: 'a shared worker' };
 
+const OFFLINE =
+  'this page is open, and the network is off or its server is gone: isolation-sw.js keeps page and scripts on the device for such times';
+
+/**
+ * Tells a script that no server brings from one that the browser refuses.
+ * @param {string} url
+ * @param {(error: Error, wayOut?: string) => void} fail
+ */
+async function failToStart(url, fail) {
+  const error = new Error('its script could not be loaded');
+  if (new URL(url).origin !== globalThis.location?.origin) return fail(error);
+  const answer = await fetch(url, { method: 'HEAD', cache: 'no-store' }).catch(() => null);
+  if (answer) fail(answer.ok ? error : new Error(`its script could not be loaded (status ${answer.status})`));
+  else fail(error, OFFLINE);
+}
+
 /** @type {import('../host.js').Host} */
 export const browserHost = {
   isPage: true,
@@ -85,7 +101,8 @@ export const browserHost = {
         worker.onmessageerror = () => fail(new Error('a message could not be read'));
         worker.onerror = (event) => {
           event.preventDefault?.();
-          fail(new Error(event.message || 'its script could not be loaded'));
+          if (event.message) fail(new Error(event.message));
+          else void failToStart(String(url ?? new URL('./worker.js', import.meta.url)), fail);
         };
       },
       terminate: () => worker.terminate(),

@@ -63,7 +63,7 @@ export class Connection {
     }
     this.#worker.listen(
       (message) => this.#receive(message),
-      (error) => this.close(this.#deathOf(error)),
+      (error, wayOut) => this.close(this.#deathOf(error, wayOut)),
     );
     this.#worker.hold(false);
   }
@@ -262,14 +262,16 @@ export class Connection {
     return limit ? qwenError('memory', `${text.replace(/\.$/, '')}. ${limit}`, cause) : null;
   }
 
-  /** @param {Error} error */
-  #deathOf(error) {
+  /**
+   * @param {Error} error
+   * @param {string} [wayOut]
+   */
+  #deathOf(error, wayOut = this.#host.workerHint) {
     const short = this.#shortOfMemory(messageOf(error), error);
     if (short) return short;
     if (this.#ready) return toQwenError(qwenError('internal', `the worker failed: ${messageOf(error)}`, error));
     const where = this.#url ? ` from ${this.#url}` : '';
-    const text = `the worker could not be started${where}: ${messageOf(error)}. ${this.#host.workerHint}`;
-    return qwenError('environment', text, error);
+    return qwenError('environment', `the worker could not be started${where}: ${messageOf(error)}. ${wayOut}`, error);
   }
 }
 

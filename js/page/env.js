@@ -38,7 +38,7 @@ export async function capabilitiesOf(host) {
   if (!simd) notes.push(typeof WebAssembly === 'object' ? NO_SIMD : NO_WASM);
   if (simd && !relaxedSimd)
     notes.push('Relaxed SIMD is missing: the base build is used, which is slower on some machines.');
-  if (!threads) notes.push(NO_THREADS);
+  if (!threads) notes.push(noThreads());
   if (!(await host.store())) {
     notes.push(
       'This page cannot keep models on the device: the private file system needs https and is off in some private windows.',
@@ -59,9 +59,13 @@ const NO_SIMD =
 const NO_WASM =
   'There is no WebAssembly here: it is switched off (Lockdown Mode on Apple devices, where this site can be exempted; a ' +
   'policy of the browser; node --jitless).';
-const NO_THREADS =
-  'Threads are missing: the page is not cross-origin isolated. Send Cross-Origin-Opener-Policy: same-origin and ' +
-  'Cross-Origin-Embedder-Policy: require-corp with the page and with worker.js, or install isolation-sw.js.';
+
+/** Why threads cannot share memory here. */
+const noThreads = () =>
+  globalThis.crossOriginIsolated
+    ? 'Threads are missing: this browser has no SharedArrayBuffer, though the page is cross-origin isolated.'
+    : 'Threads are missing: the page is not cross-origin isolated. Send Cross-Origin-Opener-Policy: same-origin and ' +
+      'Cross-Origin-Embedder-Policy: require-corp with the page and with worker.js, or install isolation-sw.js.';
 
 /**
  * The error of a place or a machine that cannot run any build, before anything is downloaded.
@@ -87,14 +91,14 @@ export function chooseBuild(options, host) {
   let threads = wantedThreads(options.threads, host.cores());
   if (threads > 1 && !host.canShare()) {
     if (options.threads !== undefined && options.threads !== 'auto') {
-      notes.push(`${threads} threads were asked for, one is used: the page is not cross-origin isolated.`);
+      notes.push(`${threads} threads were asked for, one is used. ${noThreads()}`);
     }
     threads = 1;
   }
   if (forced.build !== null && !forced.build.includes('-threads')) threads = 1;
   const relaxed = forced.build === null ? wantedRelaxed(options.simd) : forced.build.includes('-relaxed');
   const shared = forced.build === null ? threads > 1 : forced.build.includes('-threads');
-  if (shared && !host.canShare()) throw qwenError('environment', `${options.wasmUrl} has threads. ${NO_THREADS}`);
+  if (shared && !host.canShare()) throw qwenError('environment', `${options.wasmUrl} has threads. ${noThreads()}`);
   const auto = options.simd === undefined || options.simd === 'auto';
   const trial = auto && relaxed && forced.build === null;
   return { wasm: { urls: forced.urls, threads, shared, relaxed, trial }, notes };
