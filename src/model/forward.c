@@ -141,7 +141,7 @@ static void narrow_to_wanted(run *r)
     const qw_pass *p = r->pass;
     qw_scratch *s = r->s;
 
-    QW_ASSERT(p->n_wanted <= s->max_logits);
+    QW_ASSERT(p->n_wanted <= s->max_tokens);
     for (int32_t i = 0; i < p->n_wanted; i++) {
         QW_ASSERT(p->wanted[i] >= i && p->wanted[i] < r->at.n);
         keep_row(s->x, i, p->wanted[i], c->dim);
