@@ -8,35 +8,10 @@ import { fill } from './strings.js';
  * @typedef {import('./strings.js').Strings} Strings
  */
 
-/** Seconds over which the speed of a download is taken. */
-const WINDOW = 8;
-
-/** Bytes per second over the last seconds. */
-export class Rate {
-  /** @type {{ at: number, loaded: number }[]} */
-  #points = [];
-
-  /**
-   * @param {number} at seconds
-   * @param {number} loaded bytes
-   */
-  add(at, loaded) {
-    this.#points.push({ at, loaded });
-    while (this.#points.length > 2 && at - this.#points[0].at > WINDOW) this.#points.shift();
-  }
-
-  get value() {
-    const [first, last] = [this.#points[0], this.#points[this.#points.length - 1]];
-    return first && last.at > first.at ? (last.loaded - first.loaded) / (last.at - first.at) : 0;
-  }
-}
-
 export class LoadPanel {
   #session;
   #strings;
   #locale;
-  #rate = new Rate();
-  #free = Infinity;
   #text = make('p', 'load-text');
   #bar = make('progress', 'load-bar');
   #more = make('p', 'load-more');
@@ -54,13 +29,6 @@ export class LoadPanel {
     this.element = make('div', 'load', this.#text, this.#bar, this.#more, this.#buttons);
     this.#text.id = 'load-text';
     this.#bar.setAttribute('aria-labelledby', 'load-text');
-    navigator.storage?.estimate?.().then(
-      ({ quota = Infinity, usage = 0 }) => {
-        this.#free = quota - usage;
-        if (this.#session.phase === 'offered') this.show('');
-      },
-      () => {},
-    );
   }
 
   /** @param {number} bytes */
@@ -73,7 +41,8 @@ export class LoadPanel {
    * @param {string} name what the model is called
    */
   show(name) {
-    const { session, strings } = { session: this.#session, strings: this.#strings };
+    const session = this.#session;
+    const strings = this.#strings;
     const views = {
       none: () => this.#lines(strings.noSource),
       looking: () => this.#working(strings.looking),
@@ -136,13 +105,17 @@ export class LoadPanel {
   #offer(name) {
     const { plan } = this.#session;
     if (!plan) return;
-    const short = this.#free < plan.downloadBytes;
-    const free = this.#size(Math.max(0, this.#free));
-    const storage = short ? this.#strings.storageShort : this.#strings.offerStorage;
-    const facts = [fill(this.#strings.offerMemory, { memory: this.#size(plan.peakBytes) })];
-    if (Number.isFinite(this.#free)) facts.push(fill(storage, { free }));
+    const strings = this.#strings;
+    const memory = this.#size(plan.peakBytes);
+    const facts = plan.fits
+      ? [fill(strings.offerMemory, { memory })]
+      : [fill(strings.doesNotFit, { name, memory }), ...plan.advice];
+    if (plan.storageBytes !== null) {
+      const storage = plan.storageBytes < plan.downloadBytes ? strings.storageShort : strings.offerStorage;
+      facts.push(fill(storage, { free: this.#size(plan.storageBytes) }));
+    }
     this.#lines(
-      fill(this.#strings.offer, { name, size: this.#size(plan.downloadBytes) }),
+      fill(strings.offer, { name, size: this.#size(plan.downloadBytes) }),
       facts.join(' '),
       this.#button('accept', () => void this.#session.accept()),
       this.#button('decline', () => this.#session.decline()),
@@ -159,7 +132,6 @@ export class LoadPanel {
     );
     this.#bar.hidden = total === null;
     this.#bar.value = total ? loaded / total : 0;
-    this.#rate = new Rate();
   }
 
   #failed() {
@@ -167,7 +139,7 @@ export class LoadPanel {
     this.#lines(
       error?.message ?? this.#strings.lost,
       '',
-      this.#button('retry', () => void this.#session.accept()),
+      this.#button('retry', () => void this.#session.retry()),
     );
   }
 
@@ -175,16 +147,14 @@ export class LoadPanel {
    * @param {import('../types.js').Progress} progress
    * @param {string} name
    */
-  progress({ phase, loaded, total }, name) {
+  progress({ phase, loaded, total, bytesPerSecond, secondsLeft }, name) {
     const strings = this.#strings;
-    this.#rate.add(performance.now() / 1000, loaded);
     this.#text.textContent = fill(phase === 'download' ? strings.downloading : strings.loading, { name });
     if (total) this.#bar.value = loaded / total;
     const parts = [total ? fill(strings.progress, { loaded: this.#size(loaded), total: this.#size(total) }) : ''];
-    const rate = this.#rate.value;
-    if (phase === 'download' && rate > 0) {
-      parts.push(fill(strings.rate, { rate: this.#size(rate) }));
-      if (total) parts.push(fill(strings.left, { time: waitOf((total - loaded) / rate, this.#locale) }));
+    if (phase === 'download' && bytesPerSecond) {
+      parts.push(fill(strings.rate, { rate: this.#size(bytesPerSecond) }));
+      if (secondsLeft) parts.push(fill(strings.left, { time: waitOf(secondsLeft, this.#locale) }));
     }
     this.#more.textContent = parts.filter(Boolean).join(' · ') || ' ';
   }

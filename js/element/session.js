@@ -23,7 +23,7 @@
  * @property {(progress: Progress) => void} onReading of a prompt
  * @property {(index: number) => void} onTurn turns from this index on were added, taken out or changed
  * @property {(text: string) => void} onText more of the last turn
- * @property {(turn: Turn, result: Result | null) => void} onEnd the last turn is whole
+ * @property {(turn: Turn) => void} onEnd the last turn is whole
  */
 
 export class ChatSession {
@@ -53,6 +53,7 @@ export class ChatSession {
   #source = null;
   /** @type {LoadOptions} */
   #options = {};
+  #ask = true;
   #ownsEngine = true;
   /** @type {AbortController | null} */
   #work = null;
@@ -100,6 +101,7 @@ export class ChatSession {
     const work = this.#renew();
     this.#source = source;
     this.#options = options;
+    this.#ask = ask;
     this.error = null;
     await this.#release();
     if (work.signal.aborted) return;
@@ -107,7 +109,7 @@ export class ChatSession {
     try {
       this.plan = await this.#Engine.plan(source, { ...options, signal: work.signal });
       if (work.signal.aborted) return;
-      if (this.plan.fits && ask && this.plan.downloadBytes > 0) return this.#enter('offered');
+      if (ask && this.plan.downloadBytes > 0) return this.#enter('offered');
     } catch (error) {
       if (!work.signal.aborted) this.#fail(/** @type {Error} */ (error));
       return;
@@ -136,6 +138,11 @@ export class ChatSession {
     } catch (error) {
       if (!work.signal.aborted) this.#fail(/** @type {Error} */ (error));
     }
+  }
+
+  /** After an error. What was never looked at is looked at first: nothing is downloaded without consent. */
+  retry() {
+    return this.plan ? this.accept() : this.open(this.#source, this.#options, this.#ask);
   }
 
   /** What has come stays on this device; accept() goes on from there. */
@@ -188,7 +195,7 @@ export class ChatSession {
 
   async #release() {
     const { engine } = this;
-    await this.stop();
+    await this.#halt();
     this.engine = null;
     this.plan = null;
     this.progress = null;
@@ -234,6 +241,10 @@ export class ChatSession {
   /** Ends the answer; what there is of it stays. */
   async stop() {
     this.#waiting = false;
+    await this.#halt();
+  }
+
+  async #halt() {
     await this.#chunks?.return?.();
     await this.#answer;
   }
@@ -309,7 +320,7 @@ export class ChatSession {
     this.used = usage.prompt_tokens + usage.completion_tokens;
     this.speed =
       usage.completion_tokens > 1 && timings.decode > 0 ? ((usage.completion_tokens - 1) * 1000) / timings.decode : 0;
-    this.#end(answer, result);
+    this.#end(answer);
   }
 
   /**
@@ -323,15 +334,12 @@ export class ChatSession {
     answer.finish = 'error';
     const gone = /** @type {{ code?: string }} */ (error).code;
     if (gone === 'closed' || gone === 'internal') this.engine = null;
-    this.#end(answer, null);
+    this.#end(answer);
   }
 
-  /**
-   * @param {Turn} answer
-   * @param {Result | null} result
-   */
-  #end(answer, result) {
-    this.#listener.onEnd(answer, result);
+  /** @param {Turn} answer */
+  #end(answer) {
+    this.#listener.onEnd(answer);
     if (this.phase === 'answering') this.#enter(this.engine ? 'ready' : 'failed');
   }
 }
