@@ -16,6 +16,8 @@ export class Composer {
   #parts;
   #answering = false;
   #chats = true;
+  /** The site's own placeholder, or ''. */
+  #ownPlaceholder = '';
   #banner = make('div', 'editing');
 
   /** @param {ComposerParts} parts */
@@ -63,10 +65,15 @@ export class Composer {
 
   /** @param {string} text of the site; '' takes our own */
   placeholder(text) {
+    this.#ownPlaceholder = text;
+    this.#showPlaceholder();
+  }
+
+  #showPlaceholder() {
     const { strings } = this.#parts;
-    const own = this.#chats ? strings.placeholder : strings.placeholderContinue;
-    this.input.placeholder = text || own;
-    this.input.setAttribute('aria-label', text || own);
+    const text = this.#ownPlaceholder || (this.#chats ? strings.placeholder : strings.placeholderContinue);
+    this.input.placeholder = text;
+    this.input.setAttribute('aria-label', text);
   }
 
   /**
@@ -76,6 +83,7 @@ export class Composer {
     const { strings } = this.#parts;
     this.#answering = answering;
     this.#chats = chats;
+    this.#showPlaceholder();
     this.button.textContent = answering ? strings.stop : chats ? strings.send : strings.continueText;
     this.button.classList.toggle('stop', answering);
     this.button.setAttribute('aria-disabled', String(!enabled && !answering));

@@ -148,7 +148,7 @@ button[aria-disabled='true'] { opacity: 0.55; cursor: default; }
 .foot .grow { flex: 1; }
 .meter { display: inline-flex; align-items: center; gap: 0.375em; font-variant-numeric: tabular-nums; }
 .meter meter { inline-size: 4em; block-size: 0.625em; }
-.clear { font-size: 0.8125em; min-block-size: 1.75em; padding: 0.125em 0.5em; border-color: transparent; color: var(--quiet); }
+.clear { font-size: 1em; min-block-size: 1.75em; padding: 0.125em 0.5em; border-color: transparent; color: var(--quiet); }
 
 @media (prefers-reduced-motion: no-preference) {
   .note.busy { animation: breathe 1.6s ease-in-out infinite; }

@@ -46,6 +46,7 @@ test('two lines of HTML load the bundled model and answer under the strict polic
   await page.goto(`${server.url}embed/`);
   const chat = page.locator('qwen-chat');
   await page.waitForFunction(() => document.querySelector('qwen-chat').phase === 'ready');
+  assert.equal(await chat.locator('textarea').getAttribute('placeholder'), 'Write a beginning', 'a base model');
   await chat.locator('textarea').fill('It is a truth');
   await chat.locator('textarea').press('Enter');
   await page.waitForFunction(() => document.querySelector('qwen-chat').messages[1]?.content.length > 40);
