@@ -22,3 +22,6 @@ export function filesBelow(folder, pattern) {
 
 /** All our C. */
 export const cFiles = () => [...filesBelow('src', /\.[ch]$/), ...filesIn('tests/c', /\.[ch]$/)];
+
+/** The fixtures that stand beside the project where it is developed; tests/fixtures/ holds copies of what its tests need. */
+export const SHARED_FIXTURES = at('../shared/fixtures');

@@ -1,14 +1,17 @@
 // The checks that need no test program: format, warnings, types, and the lists that must agree with the tree.
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { engineExports, WASM_BUILDS } from '../build/wasm.mjs';
 import { cmakeBuild } from './cmake.mjs';
-import { cFiles, filesBelow, filesIn } from './files.mjs';
+import { cFiles, filesBelow, filesIn, SHARED_FIXTURES } from './files.mjs';
 import { at, capture, captureAside } from './run.mjs';
 import { circlesOfCalls, faultsOfC, faultsOfJs } from './structure.mjs';
 
 /** The clang-format whose results are the rule; others differ in small things. */
 const CLANG_FORMAT = 14;
+/** Files of tests/fixtures/ that are about the folder itself. */
+const OWN_FIXTURES = ['README.md', '.gitattributes'];
 
 /** @typedef {{ ok?: boolean, text?: string, skipped?: string }} Outcome skipped: why it was not checked. */
 
@@ -161,6 +164,20 @@ function lockfilesNameNoHost() {
   );
 }
 
+/** What tests/fixtures/ carries is what shared/fixtures/ has, where that folder stands beside the project. */
+function fixturesAreCopies() {
+  if (!existsSync(SHARED_FIXTURES)) return { skipped: 'there is no ../shared/fixtures here' };
+  const own = filesBelow('tests/fixtures', /./).filter((file) => statSync(at(file)).isFile());
+  const copies = own
+    .map((file) => path.relative('tests/fixtures', file))
+    .filter((name) => !OWN_FIXTURES.includes(name));
+  const differs = (name) => {
+    const other = path.join(SHARED_FIXTURES, name);
+    return !existsSync(other) || !readFileSync(other).equals(readFileSync(at('tests/fixtures', name)));
+  };
+  return verdict(copies.filter(differs).map((name) => `tests/fixtures/${name} is not the one of ../shared/fixtures`));
+}
+
 /** @typedef {{ name: string, run: () => Outcome | Promise<Outcome> }} Check */
 
 /**
@@ -190,4 +207,5 @@ export const CHECKS = [
   { name: 'no inexact libm', run: noLibm },
   { name: 'exports', run: exportsAgree },
   { name: 'lockfiles', run: lockfilesNameNoHost },
+  { name: 'copies of fixtures', run: fixturesAreCopies },
 ];

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { WASM_BUILDS } from '../build/wasm.mjs';
 import { cmakeBuild, configure } from '../lib/cmake.mjs';
-import { filesIn } from '../lib/files.mjs';
+import { filesIn, SHARED_FIXTURES } from '../lib/files.mjs';
 import { CHECKS } from '../lib/lint.mjs';
 import { nodeWithRelaxedSimd } from '../lib/node-relaxed.mjs';
 import { at, captureAside, inParallel, quietly, say } from '../lib/run.mjs';
@@ -154,9 +154,13 @@ export async function browserTests() {
   }
 }
 
-/** In a long run real/ goes through every build, and natively against the float32 path of the same weights. */
+/**
+ * All of ../shared/fixtures where that is there (a check holds our copies to it), else those copies. In a long run real/ goes
+ * through every build, and natively against the float32 path of the same weights.
+ */
 export async function conformance({ long }) {
-  const args = [at('scripts/conformance.mjs'), at('tests/fixtures'), long ? '--reference' : '--quick'];
+  const folder = existsSync(SHARED_FIXTURES) ? SHARED_FIXTURES : at('tests/fixtures');
+  const args = [at('scripts/conformance.mjs'), folder, long ? '--reference' : '--quick'];
   const done = await captureAside(process.execPath, args, { seconds: long ? 7200 : 2400 });
   const count = countOf(done);
   if (count.failed) report('conformance', done.text, 200);
