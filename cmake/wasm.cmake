@@ -17,7 +17,7 @@ set(QW_WASM_THREAD_STACK -sDEFAULT_PTHREAD_STACK_SIZE=128KB)
 # A page downloads this: only what weights and tokens pass through is compiled for speed, the rest for size. Loops that
 # are written in vectors (QW_VECTORS) gain nothing from -O2.
 set(QW_FAST kernels/kernel_float kernels/kernel_token kernels/kernel_tile kernels/activations kernels/matmul model/attention)
-set(QW_QUICK kernels/panel kernels/quant kernels/softmax)
+set(QW_QUICK kernels/panel kernels/quant kernels/quant_iq kernels/softmax)
 set(QW_VECTORS model/kv_block kernels/ops)
 set(QW_SMALL ${QW_SOURCES} base/alloc hosts/wasm)
 list(REMOVE_ITEM QW_SMALL ${QW_FAST} ${QW_QUICK} ${QW_VECTORS})

@@ -17,10 +17,10 @@ import { cmakeBuild } from './lib/cmake.mjs';
 import { nodeWithRelaxedSimd } from './lib/node-relaxed.mjs';
 import { at, captureAside, say, script } from './lib/run.mjs';
 
-const PARTS = ['tokenizer', 'checkpoints', 'processors', 'stopping', 'chat', 'real', 'exact'];
+const PARTS = ['tokenizer', 'checkpoints', 'processors', 'stopping', 'chat', 'real', 'exact', 'types'];
 const BUILDS = ['native', 'base', 'relaxed', 'api', 'chromium'];
 /** With --quick: the parts of a build; the others have all that they can run. */
-const QUICK = { base: ['processors', 'exact'], relaxed: ['exact'] };
+const QUICK = { base: ['processors', 'exact', 'types'], relaxed: ['exact'] };
 const MODEL = 'build/models/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf';
 const TINY = 'models/austen-tiny-q8_0.gguf';
 

@@ -172,6 +172,14 @@ QW_SIMD_SHIFT(qw_i16x8_shr, qw_vi16, >>)
 QW_SIMD_SHIFT(qw_u16x8_shr, qw_vu16, >>)
 QW_SIMD_OP(qw_i8x16_add, qw_vu8, +)
 QW_SIMD_OP(qw_i8x16_eq, qw_vi8, ==)
+
+QW_SIMD_INLINE qw_v128 qw_i8x16_choose(qw_v128 table, qw_v128 index)
+{
+    qw_vi8 out;
+
+    for (int i = 0; i < 16; i++) out[i] = ((qw_vi8)table)[((qw_vi8)index)[i] & 15];
+    return (qw_v128)out;
+}
 QW_SIMD_OP(qw_i8x16_gt, qw_vi8, >)
 
 QW_SIMD_SHUFFLE(qw_i8x16_zip_low, qw_vi8, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)

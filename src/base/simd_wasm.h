@@ -128,6 +128,11 @@ QW_SIMD_SHIFT(qw_i16x8_shr, wasm_i16x8_shr)
 QW_SIMD_SHIFT(qw_u16x8_shr, wasm_u16x8_shr)
 QW_SIMD_2(qw_i8x16_add, wasm_i8x16_add)
 QW_SIMD_2(qw_i8x16_eq, wasm_i8x16_eq)
+#ifdef __wasm_relaxed_simd__
+QW_SIMD_2(qw_i8x16_choose, wasm_i8x16_relaxed_swizzle) /* the same for indices below 16 */
+#else
+QW_SIMD_2(qw_i8x16_choose, wasm_i8x16_swizzle)
+#endif
 QW_SIMD_2(qw_i8x16_gt, wasm_i8x16_gt)
 
 QW_SIMD_1(qw_i16x8_extend_low_i8x16, wasm_i16x8_extend_low_i8x16)

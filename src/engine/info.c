@@ -74,10 +74,9 @@ static qw_status write_weight_types(const qw_model *m, qw_buf *out, qw_error *er
     bool first = true;
 
     QW_TRY(qw_buf_printf(out, err, ",\"weightTypes\":{"));
-    for (int i = 0; i < QW_LAYOUT_COUNT; i++) {
-        if (m->layout_bytes[i] <= 0) continue;
-        QW_TRY(qw_buf_printf(out, err, "%s\"%s\":%.0f", first ? "" : ",", qw_layout_name((qw_layout)i),
-                             m->layout_bytes[i]));
+    for (uint32_t i = 0; i < QW_DTYPE_NUMBERS; i++) {
+        if (m->kept_bytes[i] <= 0) continue;
+        QW_TRY(qw_buf_printf(out, err, "%s\"%s\":%.0f", first ? "" : ",", qw_dtype_name(i), m->kept_bytes[i]));
         first = false;
     }
     return qw_buf_append(out, "}", 1, err);

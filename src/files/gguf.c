@@ -7,6 +7,7 @@
 #include "base/arithmetic.h"
 #include "base/bytes.h"
 #include "base/quote_text.h"
+#include "files/woven.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -209,6 +210,44 @@ static qw_status read_values(reader *r, qw_gguf *g, uint64_t n)
     return read_alignment(r, g);
 }
 
+/* Types that no Qwen2 file holds, by their names; NULL for other numbers. */
+static const char *unread_type(uint64_t number)
+{
+    static const char *const names[] = {
+        [4] = "Q4_2",        [5] = "Q4_3",        [9] = "Q8_1",   [15] = "Q8_K",  [24] = "I8",    [25] = "I16",
+        [26] = "I32",        [27] = "I64",        [28] = "F64",   [34] = "TQ1_0", [35] = "TQ2_0", [36] = "IQ4_NL_4_4",
+        [37] = "IQ4_NL_4_8", [38] = "IQ4_NL_8_8", [39] = "MXFP4", [40] = "NVFP4", [41] = "Q1_0",  [42] = "Q2_0",
+    };
+
+    return number < sizeof names / sizeof *names ? names[number] : NULL;
+}
+
+/* Fills type, type_name and woven from the number. */
+static qw_status tensor_type(reader *r, qw_tensor *t, uint64_t number)
+{
+    const qw_weave *weave = number <= UINT32_MAX ? qw_weave_of((uint32_t)number) : NULL;
+    const char *name = unread_type(number);
+
+    if (weave) {
+        if (t->dims[1] % (uint64_t)weave->rows)
+            return qw_fail(r->err, QW_ERR_FORMAT,
+                           "%s: %s has %llu rows, not a multiple of the %d that %s weaves together", r->source->name,
+                           r->about, (unsigned long long)t->dims[1], weave->rows, weave->name);
+        t->type = QW_Q4_0;
+        t->woven = (uint32_t)number;
+    } else if (number <= UINT32_MAX && qw_dtype_known((uint32_t)number)) {
+        t->type = (uint32_t)number;
+    } else {
+        return qw_fail(
+            r->err, QW_ERR_MODEL,
+            "%s: %s has type number %llu, %s%swhich is unsupported: choose a file in Q4_K_M, Q8_0, F16, BF16 "
+            "or any other of Q2_K to Q6_K, Q4_0 to Q5_1 and IQ1 to IQ4",
+            r->source->name, r->about, (unsigned long long)number, name ? name : "", name ? ", " : "");
+    }
+    strncat(t->type_name, weave ? weave->name : qw_dtype_name(t->type), sizeof t->type_name - 1);
+    return QW_OK;
+}
+
 /* Fills type and bytes from the number and the shape. */
 static qw_status tensor_bytes(reader *r, qw_tensor *t, uint64_t type)
 {
@@ -218,13 +257,7 @@ static qw_status tensor_bytes(reader *r, qw_tensor *t, uint64_t type)
         if (!qw_mul64(elements, t->dims[i], &elements) || elements > INT64_MAX)
             return qw_fail(r->err, QW_ERR_FORMAT, "%s: the shape of %s passes 2^63 elements", r->source->name,
                            r->about);
-    if (type > UINT32_MAX - 1 || !qw_dtype_known((uint32_t)type))
-        return qw_fail(r->err, QW_ERR_MODEL,
-                       "%s: %s has type number %llu, which is unsupported: choose a file in F16, BF16, Q8_0, Q4_0, "
-                       "Q4_1, Q5_0, Q5_1 or Q2_K to Q6_K",
-                       r->source->name, r->about, (unsigned long long)type);
-    t->type = (uint32_t)type;
-    strncat(t->type_name, qw_dtype_name(t->type), sizeof t->type_name - 1);
+    QW_TRY(tensor_type(r, t, type));
     block = (uint64_t)qw_dtype_block((qw_dtype)t->type);
     if (t->dims[0] % block)
         return qw_fail(r->err, QW_ERR_FORMAT, "%s: %s has rows of %llu weights, not a multiple of %s's block of %llu",

@@ -4,6 +4,7 @@
 #include "files/load_weights.h"
 
 #include "base/alloc.h"
+#include "files/woven.h"
 
 #include <string.h>
 
@@ -12,6 +13,7 @@ static int32_t rows_at_once(const qw_placed *p)
     size_t panels = QW_PIECE_BYTES / (QW_PANEL_ROWS * p->row_bytes);
     int32_t rows = panels < 1 ? QW_PANEL_ROWS : (int32_t)panels * QW_PANEL_ROWS;
 
+    if (p->woven) rows = (rows + QW_WOVEN_ROWS - 1) / QW_WOVEN_ROWS * QW_WOVEN_ROWS;
     return rows < p->rows ? rows : p->rows;
 }
 
@@ -65,6 +67,7 @@ static qw_status go_on(qw_loader *l, qw_error *err)
     while (l->filled == l->piece_bytes) {
         const qw_placed *p = &l->binding.v[l->item];
         qw_piece piece = {p, l->stage, l->row, l->piece_rows};
+        if (p->woven) QW_TRY(qw_unweave(l->stage, qw_weave_of(p->woven), l->piece_rows, p->row_bytes, err));
         QW_TRY(qw_binding_put(&l->binding, &piece, l->pool, err));
         l->row += l->piece_rows;
         if (l->row == p->rows) {

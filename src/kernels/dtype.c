@@ -15,6 +15,8 @@ typedef struct entry {
 #define QUANT_ENTRY(NAME, name, number, LAYOUT, block, bytes, at, n) [number] = {#name, block, bytes, at, n},
 static const entry table[] = {QW_FLOAT_DTYPES(FLOAT_ENTRY) QW_QUANT_DTYPES(QUANT_ENTRY)};
 
+_Static_assert(sizeof table / sizeof *table == QW_DTYPE_NUMBERS, "QW_DTYPE_NUMBERS");
+
 #define HAS_WHOLE_BLOCKS(NAME, name, number, LAYOUT, block, bytes, at, n)                                              \
     _Static_assert((block == 32 || block == 256) && at + 2 * n <= bytes, #NAME);
 QW_QUANT_DTYPES(HAS_WHOLE_BLOCKS)

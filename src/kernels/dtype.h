@@ -16,7 +16,7 @@
     X(F32, f32, 0, F32, 1, 4)                                                                                          \
     X(F16, f16, 1, F16, 1, 2)                                                                                          \
     X(BF16, bf16, 30, BF16, 1, 2)
-#define QW_QUANT_DTYPES(X)                                                                                             \
+#define QW_LINEAR_DTYPES(X)                                                                                            \
     X(Q4_0, q4_0, 2, U4, 32, 18, 0, 1)                                                                                 \
     X(Q4_1, q4_1, 3, U4M, 32, 20, 0, 2)                                                                                \
     X(Q5_0, q5_0, 6, U5, 32, 22, 0, 1)                                                                                 \
@@ -27,6 +27,18 @@
     X(Q4_K, q4_k, 12, K4M, 256, 144, 0, 2)                                                                             \
     X(Q5_K, q5_k, 13, K5M, 256, 176, 0, 2)                                                                             \
     X(Q6_K, q6_k, 14, K6, 256, 210, 208, 1)
+/* The IQ types, whose codes number the levels of a table; decoders in quant_iq.c. The scale of iq1_m lies in parts. */
+#define QW_LEVEL_DTYPES(X)                                                                                             \
+    X(IQ2_XXS, iq2_xxs, 16, T4, 256, 66, 0, 1)                                                                         \
+    X(IQ2_XS, iq2_xs, 17, KT4, 256, 74, 0, 1)                                                                          \
+    X(IQ3_XXS, iq3_xxs, 18, T4, 256, 98, 0, 1)                                                                         \
+    X(IQ1_S, iq1_s, 19, T4, 256, 50, 0, 1)                                                                             \
+    X(IQ4_NL, iq4_nl, 20, T4, 32, 18, 0, 1)                                                                            \
+    X(IQ3_S, iq3_s, 21, T4, 256, 110, 0, 1)                                                                            \
+    X(IQ2_S, iq2_s, 22, KT4, 256, 82, 0, 1)                                                                            \
+    X(IQ4_XS, iq4_xs, 23, T4, 256, 136, 0, 1)                                                                          \
+    X(IQ1_M, iq1_m, 29, KT4, 256, 56, 0, 0)
+#define QW_QUANT_DTYPES(X) QW_LINEAR_DTYPES(X) QW_LEVEL_DTYPES(X)
 #define QW_DTYPES(X) QW_FLOAT_DTYPES(X) QW_QUANT_DTYPES(X)
 
 typedef enum qw_dtype {
@@ -34,6 +46,8 @@ typedef enum qw_dtype {
     QW_DTYPES(QW_DTYPE_NUMBER)
 #undef QW_DTYPE_NUMBER
 } qw_dtype;
+
+enum { QW_DTYPE_NUMBERS = 31 }; /* one more than the highest */
 
 /* True for a number of the list above: what can be read. */
 bool qw_dtype_known(uint32_t number);

@@ -30,10 +30,20 @@ typedef struct masks {
     qw_v128 bytes;           /* the low `bits` of each byte */
     qw_v128 words;           /* the same of each int16 */
     qw_v128 six, fifth, low; /* 63 and 32 of bytes, 255 of int16 */
+    qw_v128 levels;          /* the numbers that codes stand for, where they do; in signed dots as these take them */
 } masks;
 
-QW_SIMD_INLINE masks make_masks(int bits)
+/* Where codes are signed: the relaxed dot's second operand may be read as unsigned. There qw_activations.flip adds 128 to
+ * them. */
+QW_SIMD_INLINE bool is_signed_dot(recipe c)
 {
+    return c.kernel == QW_KERNEL_DOT32 && c.t.is_signed;
+}
+
+/* panel: where levels begin it. */
+QW_SIMD_INLINE masks make_masks(recipe c, const uint8_t *panel, int8_t flip)
+{
+    const int32_t bits = c.t.bits;
     masks m;
 
     m.bytes = qw_opaque(qw_i8x16_splat((int8_t)((1 << bits) - 1)));
@@ -41,6 +51,8 @@ QW_SIMD_INLINE masks make_masks(int bits)
     m.six = qw_opaque(qw_i8x16_splat(63));
     m.fifth = qw_opaque(qw_i8x16_splat(32));
     m.low = qw_opaque(qw_i16x8_splat(255));
+    m.levels = c.t.levels ? qw_load(panel) : qw_zero();
+    if (c.t.levels && is_signed_dot(c)) m.levels = qw_xor(m.levels, qw_i8x16_splat(flip));
     return m;
 }
 
@@ -74,8 +86,8 @@ QW_SIMD_INLINE qw_v128 chunk6(const masks *m, const uint8_t *codes, int k)
                  qw_or(upper(qw_load(p + 16), m->bytes, 4), upper(qw_load(p + 32), m->bytes, 2)));
 }
 
-/* Chunk k of a block as 16 bytes. */
-QW_SIMD_INLINE qw_v128 chunk(int bits, const masks *m, const uint8_t *codes, int k)
+/* The codes of chunk k of a block as 16 bytes. */
+QW_SIMD_INLINE qw_v128 code_chunk(int bits, const masks *m, const uint8_t *codes, int k)
 {
     if (bits == 4 && k < 4) return qw_and(qw_load(codes + 16 * k), m->bytes);
     if (bits == 4) return upper(qw_load(codes + 16 * (k - 4)), m->bytes, 4);
@@ -84,13 +96,22 @@ QW_SIMD_INLINE qw_v128 chunk(int bits, const masks *m, const uint8_t *codes, int
     return qw_load(codes + 16 * k);
 }
 
-/* Columns 0 and 2 (odd = 0) or 1 and 3 (odd = 1) of chunk k as int16. */
-QW_SIMD_INLINE qw_v128 pairs(int bits, const masks *m, const uint8_t *codes, int k, int odd)
+/* What they stand for. */
+QW_SIMD_INLINE qw_v128 chunk(qw_layout_traits t, const masks *m, const uint8_t *codes, int k)
 {
+    qw_v128 v = code_chunk(t.bits, m, codes, k);
+
+    return t.levels ? qw_i8x16_choose(m->levels, v) : v;
+}
+
+/* Columns 0 and 2 (odd = 0) or 1 and 3 (odd = 1) of chunk k as int16. */
+QW_SIMD_INLINE qw_v128 pairs(qw_layout_traits t, const masks *m, const uint8_t *codes, int k, int odd)
+{
+    const int32_t bits = t.bits;
     qw_v128 v;
 
-    if (bits == 8) {
-        v = qw_load(codes + 16 * k);
+    if (t.is_signed) {
+        v = chunk(t, m, codes, k);
         return qw_i16x8_shr(odd ? v : qw_i16x8_shl(v, 8), 8);
     }
     if (bits == 4) {
@@ -103,22 +124,18 @@ QW_SIMD_INLINE qw_v128 pairs(int bits, const masks *m, const uint8_t *codes, int
         v = qw_load(codes + 16 * k);
         return qw_and(odd ? qw_u16x8_shr(v, 8) : v, m->words);
     }
-    v = chunk(bits, m, codes, k);
+    v = chunk(t, m, codes, k);
     return odd ? qw_u16x8_shr(v, 8) : qw_and(v, m->low);
 }
 
-/* Where codes are signed: the relaxed dot's second operand may be read as unsigned. There qw_activations.flip adds 128 to
- * them. */
-QW_SIMD_INLINE bool is_signed_dot(recipe c)
-{
-    return c.kernel == QW_KERNEL_DOT32 && c.t.is_signed;
-}
-
-/* Minus the offset times the sum of the activations: of all 32 columns, or of half h. */
-QW_SIMD_INLINE qw_v128 correction(recipe c, const qw_act *x, int h)
+/* Minus the offset times the sum of the activations: of all 32 columns, or of half h. flip: of signed dots, in every
+ * byte. */
+QW_SIMD_INLINE qw_v128 correction(recipe c, const qw_act *x, int h, qw_v128 flip)
 {
     int32_t offset = c.t.offset;
 
+    if (is_signed_dot(c) && c.t.halves)
+        return qw_and(qw_i32x4_shl(qw_load32_splat(&x->minus32[h]), 2), qw_i32x4_shr(flip, 31));
     if (is_signed_dot(c)) return qw_load32_splat(&x->minus128);
     if (offset == 8) return qw_load32_splat(&x->minus8);
     if (offset == 16) return qw_load32_splat(&x->minus16);

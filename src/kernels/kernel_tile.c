@@ -39,26 +39,32 @@ QW_SIMD_INLINE void unpack_codes(int16_t *out, recipe c, const masks *m, const u
     for (int k = 0; k < 8; k++) {
         if (c.kernel == QW_KERNEL_BASE) {
             QW_UNROLL
-            for (int odd = 0; odd < 2; odd++)
-                qw_store(out + (2 * k + odd) * PANELS * 8, pairs(c.t.bits, m, codes, k, odd));
+            for (int odd = 0; odd < 2; odd++) qw_store(out + (2 * k + odd) * PANELS * 8, pairs(c.t, m, codes, k, odd));
         } else {
-            qw_store(out + k * PANELS * 8, chunk(c.t.bits, m, codes, k));
+            qw_store(out + k * PANELS * 8, chunk(c.t, m, codes, k));
         }
     }
+}
+
+/* Signed codes need no unpacking: the panels themselves are read. */
+QW_SIMD_INLINE bool in_place(recipe c)
+{
+    return is_signed_dot(c) && !c.t.levels;
 }
 
 QW_SIMD_INLINE void unpack(qw_tile *tile, int32_t index, const uint8_t *panel, int32_t first, int32_t n, recipe c)
 {
     const int32_t unit = qw_layout_unit_bytes(c.t);
-    masks m = make_masks(c.t.bits);
+    masks m = make_masks(c, panel, tile->flip);
 
-    tile->correction = c.t.offset == 8    ? offsetof(qw_act, minus8)
+    tile->correction = is_signed_dot(c)   ? offsetof(qw_act, minus128)
+                       : c.t.offset == 8  ? offsetof(qw_act, minus8)
                        : c.t.offset == 16 ? offsetof(qw_act, minus16)
                                           : offsetof(qw_act, minus32);
     tile->shift = c.t.offset == 4 ? 3 : 0;
-    panel += (size_t)(first / c.t.blocks) * (size_t)unit;
+    panel += (c.t.levels ? QW_LEVELS : 0) + (size_t)(first / c.t.blocks) * (size_t)unit;
     tile->panel[index] = panel;
-    if (is_signed_dot(c)) return;
+    if (in_place(c)) return;
     for (int32_t b = 0; b < n; b += c.t.blocks, panel += unit) {
         scale_rows rows = {tile->scale[b][index], tile->min[b][index], tile->sub[b][0][index],
                            tile->submin[b][0][index], PANELS};
@@ -93,7 +99,7 @@ QW_SIMD_INLINE const uint8_t *block_in(const qw_tile *tile, plan p, int32_t at, 
 
 QW_SIMD_INLINE qw_v128 scale_of(const qw_tile *tile, plan p, int32_t at, int r)
 {
-    return qw_load(is_signed_dot(p.c) ? (const void *)block_in(tile, p, at, r) : tile->scale[at][r]);
+    return qw_load(in_place(p.c) ? (const void *)block_in(tile, p, at, r) : tile->scale[at][r]);
 }
 
 QW_SIMD_INLINE const uint8_t *operand_of(plan p, const tokens *x, int t)
@@ -144,7 +150,6 @@ QW_SIMD_INLINE void run_unpacked(sums *s, plan p, const int16_t *codes, const to
 }
 
 #if QW_RELAXED
-/* Signed codes need no unpacking: the panels themselves are read. */
 QW_SIMD_INLINE void run_signed(sums *s, plan p, const qw_tile *tile, int32_t at, const tokens *x)
 {
     const uint8_t *codes[PANELS];
@@ -165,11 +170,11 @@ QW_SIMD_INLINE void run_signed(sums *s, plan p, const qw_tile *tile, int32_t at,
 #endif
 
 /* The sums that the result of a block, or of its half h, starts from: minus what unsigned codes are off by. */
-QW_SIMD_INLINE qw_v128 start_of(plan p, const qw_tile *tile, const qw_act *x, int h)
+QW_SIMD_INLINE qw_v128 start_of(plan p, const qw_tile *tile, const qw_act *x, int h, qw_v128 flip)
 {
     qw_v128 minus;
 
-    if (is_signed_dot(p.c)) return correction(p.c, x, h);
+    if (is_signed_dot(p.c)) return correction(p.c, x, h, flip);
     if (!p.c.t.offset) return qw_zero();
     minus = qw_load32_splat((const uint8_t *)x + tile->correction + h * 4);
     return p.c.t.halves ? qw_i32x4_shr(minus, (unsigned)tile->shift) : minus;
@@ -182,11 +187,11 @@ QW_SIMD_INLINE void run_steps(sums *out, plan p, const qw_tile *tile, int32_t at
 
     QW_UNROLL
     for (int t = 0; t < p.tokens; t++) {
-        qw_v128 start = start_of(p, tile, x->act + t, h);
+        qw_v128 start = start_of(p, tile, x->act + t, h, x->flip);
         QW_UNROLL
         for (int r = 0; r < PANELS; r++) out->v[t][r] = start;
     }
-    if (is_signed_dot(p.c)) {
+    if (in_place(p.c)) {
         run_signed(out, p, tile, at, x);
         return;
     }
@@ -290,7 +295,9 @@ QW_SIMD_INLINE void multiply(const qw_tile_tokens *to, const qw_tile *tile, int3
 #define UNPACK_BASE(NAME, ...) UNPACK(NAME, BASE)
 #define UNPACK_ENTRY_BASE(NAME, ...) UNPACK_ENTRY(NAME, BASE)
 
-/* What shared_by() may return for unsigned codes: of any width, and those that DOT16 has apart for more than 4 bits. */
+/* What shared_by() may return for signed codes. */
+#define SIGNED(X, KERNEL) X(KERNEL, I8) X(KERNEL, KT4)
+/* For unsigned ones: of any width, and those that DOT16 has apart for more than 4 bits. */
 #define SHARED(X, KERNEL) X(KERNEL, U4) X(KERNEL, U4M) X(KERNEL, K6) X(KERNEL, K2M)
 #define SHARED_WIDE(X, KERNEL) X(KERNEL, U5) X(KERNEL, U5M)
 
@@ -301,21 +308,21 @@ QW_SIMD_INLINE void multiply(const qw_tile_tokens *to, const qw_tile *tile, int3
 #define UNPACK_ENTRY_DOT16(NAME, ...) [QW_KERNEL_DOT16][QW_LAYOUT_##NAME] = unpack_##NAME##_DOT32,
 QW_SIGNED_LAYOUTS(UNPACK_BASE)
 QW_INTEGER_LAYOUTS(UNPACK_DOT32)
-TILES(BASE, I8)
+SIGNED(TILES, BASE)
 SHARED(TILES, DOT16)
 SHARED_WIDE(TILES, DOT16)
-TILES(DOT32, I8)
+SIGNED(TILES, DOT32)
 SHARED(TILES, DOT32)
 static qw_kernel_unpack *const UNPACKS[][QW_LAYOUT_COUNT] = {QW_SIGNED_LAYOUTS(UNPACK_ENTRY_BASE) QW_UNSIGNED_LAYOUTS(
     UNPACK_ENTRY_DOT16) QW_INTEGER_LAYOUTS(UNPACK_ENTRY_DOT32)};
-static qw_kernel_tile *const TILE_TABLE[][QW_LAYOUT_COUNT][2] = {TILE_ENTRY(BASE, I8) SHARED(
-    TILE_ENTRY, DOT16) SHARED_WIDE(TILE_ENTRY, DOT16) TILE_ENTRY(DOT32, I8) SHARED(TILE_ENTRY, DOT32)};
+static qw_kernel_tile *const TILE_TABLE[][QW_LAYOUT_COUNT][2] = {SIGNED(TILE_ENTRY, BASE) SHARED(
+    TILE_ENTRY, DOT16) SHARED_WIDE(TILE_ENTRY, DOT16) SIGNED(TILE_ENTRY, DOT32) SHARED(TILE_ENTRY, DOT32)};
 #else
 QW_INTEGER_LAYOUTS(UNPACK_BASE)
-TILES(BASE, I8)
+SIGNED(TILES, BASE)
 SHARED(TILES, BASE)
 static qw_kernel_unpack *const UNPACKS[][QW_LAYOUT_COUNT] = {QW_INTEGER_LAYOUTS(UNPACK_ENTRY_BASE)};
-static qw_kernel_tile *const TILE_TABLE[][QW_LAYOUT_COUNT][2] = {TILE_ENTRY(BASE, I8) SHARED(TILE_ENTRY, BASE)};
+static qw_kernel_tile *const TILE_TABLE[][QW_LAYOUT_COUNT][2] = {SIGNED(TILE_ENTRY, BASE) SHARED(TILE_ENTRY, BASE)};
 #endif
 
 /* Layouts that differ only in how they are packed, or in their offset, share a kernel: that of one of them. */
@@ -323,7 +330,9 @@ static qw_layout shared_by(qw_layout_traits t, qw_kernel kernel)
 {
     bool wide = kernel == QW_KERNEL_DOT16 && t.bits > 4;
 
-    if (t.is_signed) return QW_LAYOUT_I8;
+    if (t.is_signed && t.halves) return QW_LAYOUT_KT4;
+    /* Levels are unpacked to bytes, with what their flip is off by where other layouts' offset stands. */
+    if (t.is_signed) return t.levels && kernel == QW_KERNEL_DOT32 ? QW_LAYOUT_U4 : QW_LAYOUT_I8;
     if (t.halves) return t.has_min ? QW_LAYOUT_K2M : QW_LAYOUT_K6;
     if (t.has_min) return wide ? QW_LAYOUT_U5M : QW_LAYOUT_U4M;
     return wide ? QW_LAYOUT_U5 : QW_LAYOUT_U4;

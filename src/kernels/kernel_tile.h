@@ -18,6 +18,7 @@ typedef struct qw_tile {
      * that is shifted down. */
     size_t correction;
     int32_t shift;
+    int8_t flip; /* the activations', set by who has the tile unpacked */
     int32_t sub[QW_TILE_BLOCKS][2][QW_TILE_PANELS][4], submin[QW_TILE_BLOCKS][2][QW_TILE_PANELS][4];
 } qw_tile;
 

@@ -36,14 +36,14 @@ QW_SIMD_INLINE qw_v128 sum_int16(recipe c, const source *s, int k, int n)
     for (int i = k; i < k + n; i++) {
 #if QW_RELAXED
         if (c.kernel == QW_KERNEL_DOT16) {
-            qw_v128 d = qw_i16x8_relaxed_dot(lane_of(s->x.act->q, i), chunk(c.t.bits, s->m, s->codes, i));
+            qw_v128 d = qw_i16x8_relaxed_dot(lane_of(s->x.act->q, i), chunk(c.t, s->m, s->codes, i));
             sum = i == k ? d : qw_i16x8_add_sat(sum, d);
             continue;
         }
 #endif
-        qw_v128 even = qw_i16x8_mul(pairs(c.t.bits, s->m, s->codes, i, 0), lane_of(s->x.wide, 2 * i));
+        qw_v128 even = qw_i16x8_mul(pairs(c.t, s->m, s->codes, i, 0), lane_of(s->x.wide, 2 * i));
         sum = i == k ? even : qw_i16x8_add_sat(sum, even);
-        sum = qw_i16x8_add_sat(sum, qw_i16x8_mul(pairs(c.t.bits, s->m, s->codes, i, 1), lane_of(s->x.wide, 2 * i + 1)));
+        sum = qw_i16x8_add_sat(sum, qw_i16x8_mul(pairs(c.t, s->m, s->codes, i, 1), lane_of(s->x.wide, 2 * i + 1)));
     }
     return sum;
 }
@@ -59,18 +59,18 @@ QW_SIMD_INLINE qw_v128 sum_of(recipe c, const source *s, int first, int last, qw
         /* Two chains, as one takes the dot's latency at each step. */
         QW_UNROLL
         for (int k = first; k < last; k++) {
-            qw_v128 w = chunk(c.t.bits, s->m, s->codes, k), *chain = k % 2 ? &other : &sum;
-            if (is_signed_dot(c)) w = qw_xor(w, s->flip);
+            qw_v128 w = chunk(c.t, s->m, s->codes, k), *chain = k % 2 ? &other : &sum;
+            if (is_signed_dot(c) && !c.t.levels) w = qw_xor(w, s->flip);
             *chain = qw_i32x4_relaxed_dot_add(lane_of(s->x.act->q, k), w, *chain);
         }
         return qw_i32x4_add(sum, other);
     }
 #endif
     (void)other;
-    if (c.t.bits == 8) {
+    if (c.t.is_signed) {
         QW_UNROLL
         for (int i = 2 * first; i < 2 * last; i++)
-            sum = qw_i32x4_add(sum, qw_i32x4_dot(pairs(8, s->m, s->codes, i / 2, i % 2), lane_of(s->x.wide, i)));
+            sum = qw_i32x4_add(sum, qw_i32x4_dot(pairs(c.t, s->m, s->codes, i / 2, i % 2), lane_of(s->x.wide, i)));
         return sum;
     }
     if (group > last - first) group = last - first;
@@ -90,7 +90,7 @@ typedef struct block_scales {
 QW_SIMD_INLINE qw_v128 whole(recipe c, const source *s)
 {
     bool one_chain = c.t.bits == 4 || c.kernel == QW_KERNEL_DOT32;
-    qw_v128 start = correction(c, s->x.act, 0);
+    qw_v128 start = correction(c, s->x.act, 0, s->flip);
 
     if (one_chain) return qw_f32x4_convert_i32x4(sum_of(c, s, 0, 8, start));
     return qw_f32x4_add(qw_f32x4_convert_i32x4(sum_of(c, s, 0, 4, start)),
@@ -109,8 +109,8 @@ QW_SIMD_INLINE qw_v128 add_whole(qw_v128 acc, recipe c, const source *s, block_s
 QW_SIMD_INLINE qw_v128 add_halves(qw_v128 acc, recipe c, const source *s, block_scales scales)
 {
     qw_v128 xscale = qw_load32_splat(&s->x.act->scale);
-    qw_v128 a = sum_of(c, s, 0, 4, correction(c, s->x.act, 0));
-    qw_v128 b = sum_of(c, s, 4, 8, correction(c, s->x.act, 1));
+    qw_v128 a = sum_of(c, s, 0, 4, correction(c, s->x.act, 0, s->flip));
+    qw_v128 b = sum_of(c, s, 4, 8, correction(c, s->x.act, 1, s->flip));
     qw_v128 total = qw_i32x4_add(qw_i32x4_mul(qw_load(scales.sub), a), qw_i32x4_mul(qw_load(scales.sub + 4), b));
 
     acc = qw_f32x4_add(acc, qw_f32x4_mul(qw_f32x4_convert_i32x4(total), qw_f32x4_mul(qw_load(scales.scale), xscale)));
@@ -137,8 +137,9 @@ QW_SIMD_INLINE operand next_operand(operand x, int32_t group)
 QW_SIMD_INLINE void one_simple(float *out, const uint8_t *panel, const qw_activations *a, int32_t token, recipe c)
 {
     const int32_t blocks = (a->cols + QW_BLOCK - 1) / QW_BLOCK;
-    masks m = make_masks(c.t.bits);
-    source s = {&m, panel + c.t.header, first_operand(a, token), qw_opaque(qw_i8x16_splat(a->flip))};
+    masks m = make_masks(c, panel, a->flip);
+    source s = {&m, panel + (c.t.levels ? QW_LEVELS : 0) + c.t.header, first_operand(a, token),
+                qw_opaque(qw_i8x16_splat(a->flip))};
     qw_v128 acc = qw_zero();
 
     for (int32_t b = 0; b < blocks; b++) {
@@ -156,10 +157,11 @@ QW_SIMD_INLINE void one_super(float *out, const uint8_t *panel, const qw_activat
     float scale[8 * 4], min[8 * 4];
     int32_t sub[16 * 4], submin[16 * 4];
     scale_rows rows = {scale, min, sub, submin, 1};
-    masks m = make_masks(c.t.bits);
-    source s = {&m, NULL, first_operand(a, token), qw_zero()};
+    masks m = make_masks(c, panel, a->flip);
+    source s = {&m, NULL, first_operand(a, token), c.t.is_signed ? qw_i8x16_splat(a->flip) : qw_zero()};
     qw_v128 acc = qw_zero();
 
+    if (c.t.levels) panel += QW_LEVELS;
     for (int32_t col = 0; col < a->cols; col += 8 * QW_BLOCK, panel += qw_layout_unit_bytes(c.t)) {
         unit_scales(rows, c.t, panel);
         QW_NO_UNROLL

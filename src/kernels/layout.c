@@ -30,18 +30,14 @@ qw_layout qw_layout_for(qw_dtype type, qw_quantize quantize)
     return QW_LAYOUT_F32;
 }
 
-const char *qw_layout_name(qw_layout layout)
-{
-    return qw_dtype_name(qw_layout_traits_of(layout).type);
-}
-
 size_t qw_panel_bytes(qw_layout layout, int32_t cols)
 {
     qw_layout_traits t = qw_layout_traits_of(layout);
     size_t unit = (size_t)t.blocks * QW_BLOCK;
 
     QW_ASSERT(layout < QW_LAYOUT_COUNT && cols >= 0);
-    if (t.blocks) return ((size_t)cols + unit - 1) / unit * (size_t)qw_layout_unit_bytes(t);
+    if (t.blocks)
+        return (t.levels ? QW_LEVELS : 0) + ((size_t)cols + unit - 1) / unit * (size_t)qw_layout_unit_bytes(t);
     /* Float panels end on a vector, so that each begins on one. */
     return (layout == QW_LAYOUT_F16 ? QW_F16_HEADER : 0) +
            (((size_t)cols * (size_t)t.bits / 8 * QW_PANEL_ROWS + 15) & ~(size_t)15);

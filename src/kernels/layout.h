@@ -19,7 +19,10 @@
  *
  * Sub-scales: K4M and K5M have two vectors of scales and two of minima, byte j of lane r of vector v is block 4v + j of
  * row r. K6, K4 and K2M have four vectors of groups of 16, byte j of lane r of vector v is group 4v + j: a signed
- * scale, or for K2M scale | minimum << 4. */
+ * scale, or for K2M scale | minimum << 4. KT4 is like K4.
+ *
+ * T4 and KT4 hold the IQ types: codes of 4 bits number 16 levels, int8, which differ by type and stand in one vector
+ * before the units. In a unit of T4 is the product of the block's scale and sub-scale, which float32 holds exactly. */
 #ifndef QW_LAYOUT_H
 #define QW_LAYOUT_H
 
@@ -31,17 +34,21 @@ enum {
     /* A panel of float16 begins with a vector whose first byte is 1 where some weight is infinite or NaN: without such
      * a weight widening takes half the operations. */
     QW_F16_HEADER = 16,
+    QW_LEVELS = 16, /* of the layouts with levels: how many, and the bytes of their vector */
 };
 
 /* The layouts there are, in the order of their enum; the enum, the traits and the kernels' tables are made of these
  * lists. Columns: name, the file type with the same numbers, bits of a code. Integer layouts, which meet activations
  * quantised to int8 per 32, go on: offset (weight = scale * (code - offset) + minimum), has a minimum, has a scale per
- * 16 columns instead of 32. Signed codes are those of 8 bits. What a row takes stands behind it. */
+ * 16 columns instead of 32. Signed codes are those of 8 bits, and levels. What a row takes stands behind it. */
 #define QW_FLOAT_LAYOUTS(X)                                                                                            \
     X(F32, F32, 32)                                                                                                    \
     X(F16, F16, 16) /* widened in the kernel, as are those of bfloat16 */                                              \
     X(BF16, BF16, 16)
-#define QW_SIGNED_LAYOUTS(X) X(I8, Q8_0, 8, 0, false, false) /* f32 scale per 32: 36 bytes per 32 columns */
+#define QW_SIGNED_LAYOUTS(X)                                                                                           \
+    X(I8, Q8_0, 8, 0, false, false)   /* f32 scale per 32: 36 bytes per 32 columns */                                  \
+    X(T4, IQ4_NL, 4, 0, false, false) /* the same, 16 levels: 20 */                                                    \
+    X(KT4, IQ2_S, 4, 0, false, true)  /* 16 levels, int8 scale per 16, f32 d per 256: 148 per 256 columns */
 #define QW_UNSIGNED_LAYOUTS(X)                                                                                         \
     X(U4, Q4_0, 4, 8, false, false)  /* f32 scale per 32: 20 */                                                        \
     X(U5, Q5_0, 5, 16, false, false) /* the same: 24 */                                                                \
@@ -68,6 +75,7 @@ typedef struct qw_layout_traits {
     int32_t blocks; /* of 32 columns per unit; 0: a float layout */
     int32_t header; /* bytes */
     bool is_signed; /* codes: int8, not unsigned */
+    bool levels;    /* the int8 are numbered by codes; QW_LEVELS of them begin the panel */
     bool has_min;
     bool halves; /* a scale per 16 columns */
 } qw_layout_traits;
@@ -93,6 +101,7 @@ static inline __attribute__((always_inline)) qw_layout_traits qw_layout_traits_o
                                   .blocks = BLOCKS_##TYPE,                                                             \
                                   .header = 16 * (1 + MIN) + (BLOCKS_##TYPE > 1 ? 64 : 0),                             \
                                   .is_signed = SIGNED,                                                                 \
+                                  .levels = SIGNED && (BITS) < 8,                                                      \
                                   .has_min = MIN,                                                                      \
                                   .halves = HALVES};
 #define QW_TRAITS_SIGNED(...) QW_TRAITS(__VA_ARGS__, true)
@@ -127,9 +136,6 @@ typedef enum qw_quantize { QW_QUANTIZE_NONE, QW_QUANTIZE_Q8_0, QW_QUANTIZE_Q4_0,
 
 /* The layout in which a matrix that the file holds as `type` is kept. */
 qw_layout qw_layout_for(qw_dtype type, qw_quantize quantize);
-
-/* "q8_0", "q4_0", "f16", "q4_k" ...: the stored type's name for people. */
-const char *qw_layout_name(qw_layout layout);
 
 /* Bytes of one panel of that many columns. */
 size_t qw_panel_bytes(qw_layout layout, int32_t cols);

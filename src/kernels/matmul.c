@@ -70,6 +70,7 @@ static void run_tiles(const work *w, qw_tile_tokens to, int32_t n)
     int32_t blocks = (to.a->cols + QW_BLOCK - 1) / QW_BLOCK;
     qw_tile tile;
 
+    tile.flip = to.a->flip;
     for (int32_t t = 0; t < n; t++) memset(further(to, t).acc, 0, QW_TILE_ROWS * sizeof(float));
     for (int32_t first = 0; first < blocks; first += QW_TILE_BLOCKS) {
         int32_t count = blocks - first < QW_TILE_BLOCKS ? blocks - first : QW_TILE_BLOCKS;

@@ -3,6 +3,7 @@
 #include "kernels/panel.h"
 
 #include "kernels/quant.h"
+#include "kernels/quant_iq.h"
 #include "base/assert.h"
 #include "base/simd.h"
 
@@ -134,18 +135,19 @@ static void interleave(qw_v128 out[4], const qw_codes rows[4], int32_t at)
     out[3] = qw_i64x2_high(ab2, cd2);
 }
 
-/* A block of the file is a unit of the panel, for every pair of type and layout there is. */
-static void put_unit(uint8_t *unit, qw_layout_traits t, const qw_codes rows[4])
+/* A block of the file is a unit of the panel or, from the one with number `first` on, 32 columns of it are. */
+static void put_unit(uint8_t *unit, qw_layout_traits t, const qw_codes rows[4], int32_t first)
 {
     for (int32_t r = 0; r < 4; r++) {
-        memcpy(unit + r * 4, &rows[r].d, 4);
+        float d = t.levels && t.blocks == 1 ? rows[r].d * (float)rows[r].scale[first] : rows[r].d;
+        memcpy(unit + r * 4, &d, 4);
         if (t.has_min) memcpy(unit + 16 + r * 4, &rows[r].dmin, 4);
         if (t.blocks == 8) put_subscales(unit + subscales_at(t), t, &rows[r], r);
     }
     for (int32_t b = 0; b < t.blocks; b++) {
         qw_v128 c[8];
-        interleave(c, rows, b * QW_BLOCK);
-        interleave(c + 4, rows, b * QW_BLOCK + 16);
+        interleave(c, rows, (first + b) * QW_BLOCK);
+        interleave(c + 4, rows, (first + b) * QW_BLOCK + 16);
         put_codes(unit + t.header + b * t.bits * 16, t.bits, c);
     }
 }
@@ -219,13 +221,18 @@ void qw_panel_pack(uint8_t *panel, qw_layout layout, const uint8_t *src, qw_dtyp
         else pack_widened(panel, src, type, n_rows, cols);
         return;
     }
-    for (int32_t at = 0; at < cols; at += t.blocks * QW_BLOCK, panel += qw_layout_unit_bytes(t)) {
+    if (t.levels) {
+        memcpy(panel, qw_levels_of(type), QW_LEVELS);
+        panel += QW_LEVELS;
+    }
+    for (int32_t at = 0, step = ready ? qw_dtype_block(type) : QW_BLOCK; at < cols; at += step) {
         for (int32_t r = 0; r < n_rows; r++) {
             const uint8_t *from = src + (size_t)r * row_bytes + qw_dtype_row_bytes(type, at);
             if (ready) qw_quant_decode(&rows[r], from, type);
             else quantise(&rows[r], t, from, type, cols - at);
         }
-        put_unit(panel, t, rows);
+        for (int32_t b = 0; b < step / QW_BLOCK; b += t.blocks, panel += qw_layout_unit_bytes(t))
+            put_unit(panel, t, rows, b);
     }
 }
 
@@ -247,7 +254,7 @@ static void get_subscales(qw_row_block *out, qw_layout_traits t, const uint8_t *
 void qw_panel_block(qw_row_block *out, qw_layout layout, const uint8_t *panel, int32_t b, int32_t r)
 {
     qw_layout_traits t = qw_layout_traits_of(layout);
-    const uint8_t *unit = panel + (size_t)(b / t.blocks) * (size_t)qw_layout_unit_bytes(t);
+    const uint8_t *unit = panel + (t.levels ? QW_LEVELS : 0) + (size_t)(b / t.blocks) * (size_t)qw_layout_unit_bytes(t);
     const uint8_t *codes = unit + t.header + b % t.blocks * t.bits * 16;
 
     QW_ASSERT(t.blocks && b >= 0 && r >= 0 && r < QW_PANEL_ROWS);
@@ -255,7 +262,10 @@ void qw_panel_block(qw_row_block *out, qw_layout layout, const uint8_t *panel, i
     out->d = get_f32(unit + r * 4);
     if (t.has_min) out->dmin = get_f32(unit + 16 + r * 4);
     if (t.blocks == 8) get_subscales(out, t, unit + subscales_at(t), b % 8, r);
-    for (int32_t i = 0; i < QW_BLOCK; i++) out->q[i] = get_code(codes, t.bits, i, r) - t.offset;
+    for (int32_t i = 0; i < QW_BLOCK; i++) {
+        int32_t code = get_code(codes, t.bits, i, r);
+        out->q[i] = t.levels ? ((const int8_t *)panel)[code] : code - t.offset;
+    }
 }
 
 float qw_panel_float(qw_layout layout, const uint8_t *panel, int32_t col, int32_t r)

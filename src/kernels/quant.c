@@ -3,6 +3,7 @@
  * */
 #include "kernels/quant.h"
 
+#include "kernels/quant_iq.h"
 #include "base/assert.h"
 #include "base/simd.h"
 
@@ -161,7 +162,9 @@ void qw_quant_decode(qw_codes *out, const uint8_t *block, qw_dtype type)
     case QW_##NAME:                                                                                                    \
         decode_##name(out, block);                                                                                     \
         break;
-        QW_QUANT_DTYPES(DECODE)
+        QW_LINEAR_DTYPES(DECODE)
+    default:
+        qw_levels_decode(out, block, type);
     }
 }
 
@@ -183,7 +186,8 @@ static void dequantize_blocks(float *out, const uint8_t *row, qw_dtype type, int
     for (int64_t b = 0; b < blocks; b++, row += qw_dtype_block_bytes(type), out += block) {
         qw_quant_decode(&c, row, type);
         for (int32_t i = 0; i < block; i++) {
-            float w = c.d * (float)c.scale[i / group] * (float)(c.q[i] - t.offset);
+            int32_t number = t.levels ? qw_levels_of(type)[c.q[i]] : c.q[i] - t.offset;
+            float w = c.d * (float)c.scale[i / group] * (float)number;
             out[i] = t.has_min ? w + c.dmin * (float)c.min[i / group] : w;
         }
     }

@@ -236,6 +236,14 @@ static void target_of(qw_weights *w, int32_t slot, qw_placed *p)
     }
 }
 
+/* The type whose numbers are kept: the file's, unless floats are quantised or vectors widened. */
+static qw_dtype kept_type(const qw_placed *p)
+{
+    if (!p->mat) return QW_F32;
+    return p->mat->layout == qw_layout_for(p->type, QW_QUANTIZE_NONE) ? p->type
+                                                                      : qw_layout_traits_of(p->mat->layout).type;
+}
+
 static qw_status count_bytes(binder *b, const qw_placed *p)
 {
     qw_model *m = b->m;
@@ -250,7 +258,7 @@ static qw_status count_bytes(binder *b, const qw_placed *p)
     if (bytes > SIZE_MAX - m->weights.bytes)
         return qw_fail_memory(b->err, "the weights", (double)m->weights.bytes + (double)bytes);
     m->weights.bytes += bytes;
-    m->layout_bytes[p->mat ? p->mat->layout : QW_LAYOUT_F32] += (double)bytes;
+    m->kept_bytes[kept_type(p)] += (double)bytes;
     m->n_parameters += (double)p->rows * (double)p->cols;
     return QW_OK;
 }
@@ -271,6 +279,7 @@ static qw_status place(binder *b, int32_t slot)
     p.file = t->file;
     p.offset = t->offset;
     p.type = (qw_dtype)t->type;
+    p.woven = t->woven;
     p.row_bytes = qw_dtype_row_bytes(p.type, p.cols);
     target_of(&b->m->weights, slot, &p);
     if (b->m->weights.head_is_embed && slot == HEAD) p.mat = &b->m->weights.embed;

@@ -15,6 +15,7 @@ typedef struct qw_placed {
     uint64_t offset;  /* of the first row in the file */
     size_t row_bytes; /* in the file */
     qw_dtype type;
+    uint32_t woven;     /* qw_tensor.woven */
     int32_t rows, cols; /* a vector is one row */
     qw_mat *mat;        /* one of the two; its data, or the vector, is allocated by qw_binding_alloc */
     float **vector;
@@ -32,7 +33,7 @@ typedef struct qw_bind_options {
     bool hf;
 } qw_bind_options;
 
-/* Fills m->weights (layer table, layouts and shapes, no data yet), config.n_vocab and tied, n_parameters, layout_bytes and
+/* Fills m->weights (layer table, layouts and shapes, no data yet), config.n_vocab and tied, n_parameters, kept_bytes and
  * weights.bytes, and *out, the caller's. m->config must hold the other sizes. Which head is used: a separate one where the
  * files have it; else the embedding where the model is tied. Tensors that are not needed are ignored with a note.
  * Errors: model (missing tensor, wrong shape, a type that cannot be read), memory (also for a matrix above 2 GiB). */

@@ -5,6 +5,7 @@
 #define QW_MODEL_H
 
 #include "base/buf.h"
+#include "kernels/dtype.h"
 #include "model/config.h"
 #include "model/weights.h"
 #include "tokenizer/tokenizer.h"
@@ -22,10 +23,10 @@ typedef struct qw_model {
     qw_buf
         generation_config; /* the JSON text of generation_config.json, or what the GGUF's keys amount to; empty: none */
     int32_t eos[QW_EOS_MAX], n_eos;
-    int32_t pad;                          /* -1: none */
-    double n_parameters;                  /* elements of all tensors bound, a tied matrix once */
-    double layout_bytes[QW_LAYOUT_COUNT]; /* bytes of weights as kept, by layout; vectors count as f32 */
-    qw_buf notes;                         /* one remark a line: what was odd and could be lived with */
+    int32_t pad;                         /* -1: none */
+    double n_parameters;                 /* elements of all tensors bound, a tied matrix once */
+    double kept_bytes[QW_DTYPE_NUMBERS]; /* of weights in memory, by the type whose numbers they are; vectors: f32 */
+    qw_buf notes;                        /* one remark a line: what was odd and could be lived with */
 } qw_model;
 
 /* Frees what the model holds and zeroes it; a zeroed model is a no-op. */

@@ -151,6 +151,14 @@ static bool finite32(const uint8_t *bytes, size_t n_bytes)
     return true;
 }
 
+/* The upper six bits of iq1_m's scale are the highest of its last two words. */
+static bool finite_iq1_m(const uint8_t *bytes, size_t n_bytes, size_t stride)
+{
+    for (size_t i = 0; i + stride <= n_bytes; i += stride)
+        if ((bytes[i + 55] & 0x70) == 0x70 && (bytes[i + 53] & 0xC0) == 0xC0) return false;
+    return true;
+}
+
 bool qw_tensor_finite(const uint8_t *bytes, size_t n_bytes, qw_dtype type)
 {
     size_t n_scales, first = qw_dtype_scales(type, &n_scales), stride = qw_dtype_block_bytes(type);
@@ -158,6 +166,7 @@ bool qw_tensor_finite(const uint8_t *bytes, size_t n_bytes, qw_dtype type)
     if (type == QW_F32) return finite32(bytes, n_bytes);
     if (type == QW_F16) return finite16(bytes, n_bytes, 2, 0x7C00);
     if (type == QW_BF16) return finite16(bytes, n_bytes, 2, 0x7F80);
+    if (type == QW_IQ1_M) return finite_iq1_m(bytes, n_bytes, stride);
     for (size_t i = 0; i < n_scales; i++, first += 2)
         if (n_bytes > first && !finite16(bytes + first, n_bytes - first, stride, 0x7C00)) return false;
     return true;

@@ -15,6 +15,7 @@ enum { QW_TENSORS_MAX = 1 << 16, QW_TENSOR_NAME_MAX = 1024 };
 typedef struct qw_tensor {
     size_t name_at, name_n; /* in the list's names */
     uint32_t type;          /* qw_dtype or QW_DTYPE_OTHER */
+    uint32_t woven; /* 0, or the file's number of a type whose rows of q4_0 are woven together (files/woven.h) */
     char type_name[16];
     int32_t n_dims;
     uint64_t dims[4]; /* dims[0] is contiguous; 1 from n_dims on. Above 4 dimensions they are not kept. */

@@ -24,11 +24,13 @@ static const part parts[] = {
     {"stopping", "stopping/cases.jsonl", conf_stopping},
     {"real", "real/teacher.json", conf_real},
     {"exact", "checkpoints", conf_exact},
+    {"types", "types/blocks/expected.json", conf_types},
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
-static const char usage[] = "usage: conformance DIR... [--only tokenizer,checkpoints,processors,stopping,real,exact]\n"
-                            "                   [--model FILE] [--tiny FILE] [--threads N] [--reference]\n";
+static const char usage[] =
+    "usage: conformance DIR... [--only tokenizer,checkpoints,processors,stopping,real,exact,types]\n"
+    "                   [--model FILE] [--tiny FILE] [--threads N] [--reference]\n";
 
 typedef struct options {
     const char *only;
@@ -95,7 +97,8 @@ static void run_folder(conf *c, const options *o, const char *folder)
     }
     conf_where(c, "%s", folder);
     if (!any)
-        conf_check(c, false, "holds no fixtures: got none of tokenizer/, checkpoints/, processors/, stopping/, real/");
+        conf_check(c, false,
+                   "holds no fixtures: got none of tokenizer/, checkpoints/, processors/, stopping/, real/, types/");
 }
 
 int main(int argc, char **argv)

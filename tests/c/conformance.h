@@ -67,6 +67,14 @@ float *conf_read_f32(conf *c, const char *folder, const qw_json *array, size_t n
 /* A number, or one of "inf", "-inf", "nan". */
 float conf_float(const qw_json *node);
 
+/* ---- distributions */
+
+/* log of the sum of exponentials, in double. */
+double conf_log_sum_exp(const float *x, size_t n);
+int32_t conf_argmax(const float *x, size_t n);
+/* KL(reference || got) over the whole vocabulary, in nats. */
+double conf_divergence(const float *reference, const float *got, size_t n);
+
 /* ---- rows */
 
 /* Rows without their left padding. */
@@ -123,5 +131,6 @@ void conf_stopping(conf *c);
 void conf_real(conf *c);
 /* Bits that must not depend on threads, chunks, batches and builds; prints a line "hash NAME HEX" each. */
 void conf_exact(conf *c);
+void conf_types(conf *c);
 
 #endif

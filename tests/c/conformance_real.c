@@ -41,41 +41,9 @@ typedef struct real {
     int32_t n_texts;
 } real;
 
-/* log of the sum of exponentials, in double. */
-static double log_sum_exp(const float *x, size_t n)
-{
-    double best = -1.0 / 0.0, sum = 0;
-
-    for (size_t i = 0; i < n; i++) best = (double)x[i] > best ? (double)x[i] : best;
-    for (size_t i = 0; i < n; i++) sum += qw_exp((double)x[i] - best);
-    return best + qw_log(sum);
-}
-
-static int32_t argmax(const float *x, size_t n)
-{
-    size_t best = 0;
-
-    for (size_t i = 1; i < n; i++)
-        if (x[i] > x[best]) best = i;
-    return (int32_t)best;
-}
-
 static double size_of(double x)
 {
     return x < 0 ? -x : x;
-}
-
-/* KL(reference || got) over the whole vocabulary, in nats. */
-static double divergence(const float *reference, const float *got, size_t n)
-{
-    double a = log_sum_exp(reference, n), b = log_sum_exp(got, n), kl = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        double p = (double)reference[i] - a;
-
-        kl += qw_exp(p) * (p - ((double)got[i] - b));
-    }
-    return kl;
 }
 
 /* What one pass over a teacher text brings. */
@@ -107,11 +75,11 @@ static void scan_logits(void *arg, int32_t row, int32_t first, int32_t n, const 
         const float *x = logits + (size_t)j * s->n_vocab;
         size_t i = (size_t)(first + j);
 
-        if (argmax(x, s->n_vocab) == s->argmax.v[i]) s->hits++;
+        if (conf_argmax(x, s->n_vocab) == s->argmax.v[i]) s->hits++;
         else if (s->gap[i] > s->missed_gap) s->missed_gap = s->gap[i];
-        if (s->reference) s->kl_sum += divergence(s->reference + i * s->n_vocab, x, s->n_vocab);
+        if (s->reference) s->kl_sum += conf_divergence(s->reference + i * s->n_vocab, x, s->n_vocab);
         if (i + 1 < s->ids.n) {
-            double nll = log_sum_exp(x, s->n_vocab) - (double)x[s->ids.v[i + 1]], d = size_of(nll - s->nll[i]);
+            double nll = conf_log_sum_exp(x, s->n_vocab) - (double)x[s->ids.v[i + 1]], d = size_of(nll - s->nll[i]);
 
             s->nll_sum += nll;
             s->want_nll_sum += s->nll[i];
@@ -291,7 +259,7 @@ static void check_text(real *r, const qw_json *text)
 /* KL of the 20 best ids, all others taken together: a lower bound of the whole, from what the fixture holds. */
 static double top_divergence(const qw_json *line, const float *x, size_t n_vocab)
 {
-    double want_lse = qw_json_number(qw_json_get(line, "logsumexp")), lse = log_sum_exp(x, n_vocab);
+    double want_lse = qw_json_number(qw_json_get(line, "logsumexp")), lse = conf_log_sum_exp(x, n_vocab);
     double kl = 0, want_rest = 1, rest = 1;
 
     for (const qw_json *t = qw_json_first(qw_json_get(line, "top")); t; t = qw_json_next(t)) {
@@ -333,7 +301,7 @@ static void check_choices(const real *r, const qw_json *line, const float *logit
     double *margins = doubles_of(qw_json_get(line, "margins"));
 
     for (int32_t i = 0; i < n_steps; i++) {
-        int32_t got = argmax(logits + (size_t)i * r->n_vocab, r->n_vocab);
+        int32_t got = conf_argmax(logits + (size_t)i * r->n_vocab, r->n_vocab);
 
         if (margins[i] > sure)
             conf_check(r->c, got == greedy.v[i], "greedy step %d (margin %.3f): got %d, wanted %d", (int)i, margins[i],

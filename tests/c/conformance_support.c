@@ -4,6 +4,8 @@
 
 #include "conformance.h"
 
+#include "base/exact_math.h"
+
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -326,4 +328,34 @@ float conf_float(const qw_json *node)
     if (strcmp(s, "inf") == 0) return 1.0f / 0.0f;
     if (strcmp(s, "-inf") == 0) return -1.0f / 0.0f;
     return 0.0f / 0.0f;
+}
+
+double conf_log_sum_exp(const float *x, size_t n)
+{
+    double best = -1.0 / 0.0, sum = 0;
+
+    for (size_t i = 0; i < n; i++) best = (double)x[i] > best ? (double)x[i] : best;
+    for (size_t i = 0; i < n; i++) sum += qw_exp((double)x[i] - best);
+    return best + qw_log(sum);
+}
+
+int32_t conf_argmax(const float *x, size_t n)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < n; i++)
+        if (x[i] > x[best]) best = i;
+    return (int32_t)best;
+}
+
+double conf_divergence(const float *reference, const float *got, size_t n)
+{
+    double a = conf_log_sum_exp(reference, n), b = conf_log_sum_exp(got, n), kl = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        double p = (double)reference[i] - a;
+
+        kl += qw_exp(p) * (p - ((double)got[i] - b));
+    }
+    return kl;
 }

@@ -49,13 +49,13 @@ static inline uint64_t hash_model(const qw_model *m)
     return hash_bytes(h, &c->rope_theta, sizeof c->rope_theta);
 }
 
-/* The bytes of all weights by the layouts they have. */
+/* The bytes of all weights by the types they have. */
 static inline double kept_bytes(const qw_model *m)
 {
     const qw_config *c = &m->config;
     double n = 0;
 
-    for (int32_t i = 0; i < QW_LAYOUT_COUNT; i++) n += m->layout_bytes[i];
+    for (int32_t i = 0; i < QW_DTYPE_NUMBERS; i++) n += m->kept_bytes[i];
     return n + (double)c->n_layer * (double)sizeof(qw_layer);
 }
 

@@ -243,7 +243,7 @@ static void test_gguf_keys_must_have_a_name(void)
 
 static void test_gguf_unknown_tensor_types_are_named(void)
 {
-    static const uint32_t types[] = {4, 5, 9, 15, 16, 20, 31, 36, 39, 42, 105, 0xFFFFFFFE, 0xFFFFFFFF};
+    static const uint32_t types[] = {4, 5, 9, 15, 24, 34, 36, 39, 42, 43, 105, 0xFFFFFFFE, 0xFFFFFFFF};
     static const uint64_t dims[2] = {256, 1};
 
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -258,6 +258,22 @@ static void test_gguf_unknown_tensor_types_are_named(void)
         CHECK_HAS(err.text, number);
         CHECK_HAS(err.text, "unsupported");
     }
+}
+
+static void test_gguf_woven_rows_come_in_groups(void)
+{
+    uint64_t dims[2] = {32, 12};
+    qw_error err = {0};
+    gguf g = gguf_new();
+
+    gguf_info(&g, "blk.0.ffn_down.weight", 31, 2, dims, 0);
+    put_weights(&g.data, 1024, &g.seed);
+    CHECK_EQ(parse_file(gguf_file(&g), &err), QW_OK);
+    g = gguf_new();
+    gguf_info(&g, "blk.0.ffn_down.weight", 33, 2, dims, 0);
+    put_weights(&g.data, 1024, &g.seed);
+    CHECK_EQ(parse_file(gguf_file(&g), &err), QW_ERR_FORMAT);
+    CHECK_HAS(err.text, "12 rows, not a multiple of the 8 that q4_0_8_8 weaves together");
 }
 
 static void test_gguf_shapes_and_places_are_checked(void)
@@ -513,6 +529,7 @@ int main(void)
     test_gguf_counts_beyond_any_header_are_refused_at_once();
     test_gguf_keys_must_have_a_name();
     test_gguf_unknown_tensor_types_are_named();
+    test_gguf_woven_rows_come_in_groups();
     test_gguf_shapes_and_places_are_checked();
     test_gguf_twins_and_overlaps_are_refused_by_name();
     test_gguf_twin_keys_are_refused();

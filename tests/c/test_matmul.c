@@ -32,20 +32,13 @@ static float uniform(void)
     return (float)(next() & 0xffff) / 32768.0f - 1.0f;
 }
 
-/* Where the scales of a block stand: those float16 are made finite and small unless hostile values are wanted. */
+/* The float16 scales of a block are made finite and small unless hostile values are wanted. */
 static void tame(uint8_t *block, qw_dtype type)
 {
-    static const int8_t at[][2] = {
-        [QW_Q4_0] = {0, -1},  [QW_Q4_1] = {0, 2},    [QW_Q5_0] = {0, -1}, [QW_Q5_1] = {0, 2}, [QW_Q8_0] = {0, -1},
-        [QW_Q2_K] = {80, 82}, [QW_Q3_K] = {108, -1}, [QW_Q4_K] = {0, 2},  [QW_Q5_K] = {0, 2}, [QW_Q6_K] = {0, 0},
-    };
+    size_t n, at = qw_dtype_scales(type, &n);
 
-    if (type == QW_Q6_K) {
-        block[209] = (uint8_t)((block[209] & 0x83) | 0x20);
-        return;
-    }
-    for (int i = 0; i < 2; i++)
-        if (at[type][i] >= 0) block[at[type][i] + 1] = (uint8_t)((block[at[type][i] + 1] & 0x83) | 0x20);
+    if (type == QW_IQ1_M) block[55] = (uint8_t)((block[55] & 0x8f) | 0x20);
+    for (size_t i = at; i < at + 2 * n; i += 2) block[i + 1] = (uint8_t)((block[i + 1] & 0x83) | 0x20);
 }
 
 typedef struct trial {
@@ -127,7 +120,8 @@ static void check_equal(const trial *t, qw_activations *a, int32_t n)
         }
     }
     if (!check_int(__FILE__, __LINE__, "values unlike the specification", wrong, 0))
-        printf("%s, %d x %d, %d tokens\n", qw_layout_name(t->w.layout), t->w.rows, t->w.cols, n);
+        printf("%s, %d x %d, %d tokens\n", qw_dtype_name(qw_layout_traits_of(t->w.layout).type), t->w.rows, t->w.cols,
+               n);
 }
 
 static void test_every_size_equals_the_specification(void)

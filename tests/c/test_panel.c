@@ -102,12 +102,12 @@ static void test_padding_is_zero(void)
 {
     for (int i = 0; i < N_TYPES; i++) {
         qw_layout_traits t = qw_layout_traits_of(qw_layout_for(TYPES[i], QW_QUANTIZE_NONE));
-        int32_t cols = t.blocks ? t.blocks * 32 : 5;
+        int32_t cols = t.blocks ? qw_dtype_block(TYPES[i]) : 5;
         uint8_t *rows;
         qw_mat m = pack(&rows, TYPES[i], QW_QUANTIZE_NONE, 1, cols);
         qw_row_block b;
         for (int32_t r = 1; r < 4 && t.blocks; r++) {
-            qw_panel_block(&b, m.layout, m.data, t.blocks - 1, r);
+            qw_panel_block(&b, m.layout, m.data, cols / 32 - 1, r);
             CHECK_NEAR(b.d, 0, 0);
             CHECK_NEAR(b.dmin, 0, 0);
         }
@@ -137,14 +137,15 @@ static void test_sizes(void)
     CHECK_EQ(qw_mat_bytes(QW_LAYOUT_I8, 5, 64), 2 * 4 * 2 * 36);
     CHECK_EQ(qw_mat_bytes(QW_LAYOUT_I8, 0, 64), 0);
     CHECK(sizeof(size_t) > 4 || qw_mat_bytes(QW_LAYOUT_F32, INT32_MAX, INT32_MAX / 16) == SIZE_MAX);
-    CHECK_STR(qw_layout_name(QW_LAYOUT_K4M), "q4_k");
-    CHECK_STR(qw_layout_name(QW_LAYOUT_BF16), "bf16");
 }
 
 static void test_every_type_has_its_layout(void)
 {
-    for (int i = 0; i < N_TYPES; i++)
-        CHECK_STR(qw_layout_name(qw_layout_for(TYPES[i], QW_QUANTIZE_NONE)), qw_dtype_name((uint32_t)TYPES[i]));
+    for (int i = 0; i < N_TYPES; i++) {
+        qw_layout_traits t = qw_layout_traits_of(qw_layout_for(TYPES[i], QW_QUANTIZE_NONE));
+        if (!t.levels) CHECK_EQ(t.type, TYPES[i]);
+        else CHECK_EQ(t.halves, TYPES[i] == QW_IQ2_XS || TYPES[i] == QW_IQ2_S || TYPES[i] == QW_IQ1_M);
+    }
     CHECK_EQ(qw_layout_for(QW_BF16, QW_QUANTIZE_Q8_0), QW_LAYOUT_I8);
     CHECK_EQ(qw_layout_for(QW_F32, QW_QUANTIZE_Q4_0), QW_LAYOUT_U4);
     CHECK_EQ(qw_layout_for(QW_Q6_K, QW_QUANTIZE_Q4_0), QW_LAYOUT_K6);

@@ -150,7 +150,7 @@ static void test_weights_quantising_picks_the_layouts(void)
         CHECK_EQ(m.weights.head.layout, cases[i].vocabulary);
         CHECK_EQ(y->wq.layout, cases[i].layer);
         CHECK_EQ(y->w_down.layout, cases[i].layer);
-        CHECK(m.layout_bytes[cases[i].layer] > 0 && m.layout_bytes[QW_LAYOUT_F32] > 0);
+        CHECK(m.kept_bytes[qw_layout_traits_of(cases[i].layer).type] > 0 && m.kept_bytes[QW_F32] > 0);
         qw_model_free(&m);
     }
 }
