@@ -13,6 +13,7 @@ const C_ROOMS = {
   'qw.h': ['base'],
   base: [],
   tokenizer: ['base'],
+  format: ['tokenizer', 'base'],
   kernels: ['base'],
   model: ['kernels', 'tokenizer', 'base'],
   files: ['model', 'kernels', 'tokenizer', 'base'],
