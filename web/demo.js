@@ -1,45 +1,71 @@
 /**
- * The demo page: it loads the bundled model at once, talks with it, and takes any other Qwen2 model in its place. Uses
+ * The demo page: <qwen-chat> with the bundled model at once, a shelf of others, settings, and what this browser can do. Uses
  * nothing of the package but its public API.
  */
-import { Conversation } from './conversation.js';
-import { Announcer, byId, make, storage } from './dom.js';
-import { capabilities } from './engine.js';
+import { showAbilities } from './browser.js';
+import { byId, countOf, make, panel, sizeOf, storage } from './dom.js';
+import { QwenChatElement } from './engine.js';
 import { takeDrops } from './files.js';
-import { ModelPanel } from './models.js';
+import { showResult } from './result.js';
 import { Settings } from './settings.js';
+import { Shelf } from './shelf.js';
 
-const DRAFT = 'qwen2-demo-draft';
+const AUSTEN = {
+  greeting:
+    'This is **Austen Tiny**: 5 million parameters that have read six novels by Jane Austen and nothing else. Give it a ' +
+    'beginning and it goes on, within seconds, in her manner. It has no knowledge and answers no questions.',
+  suggestions: ['It is a truth universally acknowledged, that', 'My dear Mr. Bennet,', 'The daughter of a clergyman'],
+};
+const ANSWERS = {
+  greeting: 'Ask something. A model of this size is quick and often wrong: check what matters.',
+  suggestions: [
+    'Write a Python function that tells whether a word is a palindrome.',
+    'Explain what a closure is, in three sentences.',
+    'Say hello in five languages, as a table.',
+  ],
+};
+/** Of what has been set, until the tab is closed. */
+const SYSTEM = 'qwen2-demo-system';
 
-/** Half-typed text survives a reload, as the one that turns threads on. */
-function keepDraft() {
-  const kept = storage('sessionStorage');
-  const prompt = byId('prompt', HTMLTextAreaElement);
-  prompt.value = kept.get(DRAFT) ?? '';
-  kept.set(DRAFT, null);
-  window.addEventListener('pagehide', () => kept.set(DRAFT, prompt.value || null));
+const chat = byId('chat', QwenChatElement);
+const system = byId('system', HTMLTextAreaElement);
+const settings = new Settings(byId('settings-fields'), byId('settings-rest'));
+const settingsPanel = panel('settings');
+const shelf = new Shelf(chat);
+const kept = storage('sessionStorage');
+
+/** @param {{ greeting: string, suggestions: string[] }} words */
+function greet({ greeting, suggestions }) {
+  if (chat.getAttribute('greeting') === greeting) return;
+  chat.setAttribute('greeting', greeting);
+  chat.setAttribute('suggestions', JSON.stringify(suggestions));
 }
 
-/** Says what this browser lacks here, and offers the way to threads where the page itself can open it. */
-async function showAbilities() {
-  const { notes, threads } = await capabilities();
-  if (!notes.length) return;
-  const isolation = /** @type {any} */ (window).qwen2Isolation;
-  const enable = byId('threads-enable', HTMLButtonElement);
-  const list = byId('threads-notes');
-  list.append(...notes.map((note) => make('li', '', note)));
-  byId('threads-notice').hidden = false;
-  if (threads || !isolation || window.crossOriginIsolated) return;
-  const why = isolation.unavailable;
-  if (why) list.append(make('li', '', `This page cannot turn threads on by itself: ${why}.`));
-  enable.hidden = why !== null;
-  enable.addEventListener('click', () => {
-    enable.disabled = true;
-    isolation.enable().catch((/** @type {Error} */ error) => {
-      enable.hidden = true;
-      list.append(make('li', '', `Threads could not be turned on: ${error.message}.`));
-    });
-  });
+/** The settings as they are written, from the next message on. */
+function applySettings() {
+  const taken = settings.read(Boolean(chat.engine?.info.chatTemplate));
+  if (taken) chat.settings = taken;
+  byId('settings-unused').hidden = taken !== null;
+  chat.setAttribute('system', system.value);
+  kept.set(SYSTEM, system.value || null);
+}
+
+/** Says of the model at hand what it is. @param {import('../js/index.js').ModelInfo} info */
+function showModel(info) {
+  const threads = info.threads === 1 ? 'one thread' : `${info.threads} threads`;
+  const simd = info.simd === 'relaxed' ? 'relaxed SIMD' : 'base SIMD';
+  const facts = [`${countOf(info.parameters)} parameters`, `context of ${info.contextLength} tokens`, threads, simd];
+  facts.push(`${sizeOf(info.memoryBytes)} of memory`);
+  byId('model-state').replaceChildren(make('strong', '', info.name || 'The model'), `: ${facts.join(', ')}.`);
+  byId('model-notes').replaceChildren(...info.notes.map((note) => make('li', '', note)));
+  byId('model-notes').hidden = !info.notes.length;
+  byId('open-models').textContent = info.name || 'Models';
+}
+
+function showNone() {
+  byId('model-state').textContent = 'No model is loaded.';
+  byId('model-notes').hidden = true;
+  byId('open-models').textContent = 'Models';
 }
 
 let asked = false;
@@ -51,27 +77,52 @@ function keepPage() {
   /** @type {any} */ (window).qwen2Isolation?.keep().catch(() => {}); // this visit works without
 }
 
-const announcer = new Announcer(byId('announcer'));
-const settings = new Settings(byId('settings-fields'), byId('settings-rest'));
-const conversation = new Conversation({ settings, announcer, onLost: (error) => panel.lost(error) });
-const panel = new ModelPanel({
-  announcer,
-  async onEngine(engine, name) {
-    await conversation.setEngine(engine, name);
-    if (!engine) return;
-    settings.showDefaults(engine.info.generationConfig);
-    keepPage();
-  },
-});
+/** Another model is here. */
+function useEngine() {
+  const { engine } = chat;
+  if (!engine || !shelf.settled()) return;
+  showModel(engine.info);
+  settings.showDefaults(engine.info.generationConfig);
+  byId('system-field').hidden = engine.info.chatTemplate === null;
+  greet(engine.info.chatTemplate === null ? AUSTEN : ANSWERS);
+  byId('upgrade').hidden = engine.info.chatTemplate !== null;
+  applySettings();
+  keepPage();
+}
 
-byId('settings-reset').addEventListener('click', () => settings.reset());
+chat.addEventListener('qwen-phase', (event) => {
+  const { phase } = /** @type {CustomEvent} */ (event).detail;
+  if (phase === 'ready') useEngine();
+  else if (phase === 'looking') showNone();
+  else if (['paused', 'declined', 'failed'].includes(phase)) shelf.settled();
+});
+chat.addEventListener('qwen-message', (event) => showResult(/** @type {CustomEvent} */ (event).detail));
+chat.addEventListener('qwen-error', (event) => {
+  const field = settings.blame(/** @type {CustomEvent} */ (event).detail.error);
+  if (!field) return;
+  settingsPanel.open();
+  field.focus();
+});
+byId('settings-form').addEventListener('input', applySettings);
+byId('settings-form').addEventListener('submit', (event) => event.preventDefault());
+byId('settings-reset').addEventListener('click', () => {
+  settings.reset();
+  applySettings();
+});
+document.querySelector('.skip')?.addEventListener('click', (event) => {
+  event.preventDefault();
+  chat.focus();
+});
+byId('upgrade-open').addEventListener('click', () => shelf.open());
 takeDrops(
-  (files) => panel.considerFiles(files),
-  (error) => panel.showError(`What was dropped cannot be read: ${/** @type {Error} */ (error).message}`),
+  (files) => shelf.takeFiles(files),
+  (error) => shelf.fail(`What was dropped cannot be read: ${/** @type {Error} */ (error).message}`),
 );
-keepDraft();
+
+system.value = kept.get(SYSTEM) ?? '';
+greet(AUSTEN);
+applySettings();
 byId('boot').hidden = true;
-byId('model').hidden = false;
 byId('talk').hidden = false;
-showAbilities().catch((error) => panel.showError(error.message));
-void panel.start();
+showAbilities().catch((error) => shelf.fail(error.message));
+shelf.start();

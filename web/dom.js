@@ -1,6 +1,6 @@
 /**
  * What every part of the page needs of the document: its elements by id, new elements made of text only, words for
- * sizes, and announcements for people who listen to the page.
+ * sizes, and panels.
  */
 
 /**
@@ -29,6 +29,17 @@ export function make(tag, className, ...children) {
   return element;
 }
 
+/**
+ * @param {string} label
+ * @param {() => unknown} onClick
+ */
+export function button(label, onClick) {
+  const element = make('button', '', label);
+  element.type = 'button';
+  element.addEventListener('click', () => void onClick());
+  return element;
+}
+
 /** @param {number} bytes In decimal units, as download pages give them: 491 MB. */
 export function sizeOf(bytes) {
   const units = ['bytes', 'kB', 'MB', 'GB'];
@@ -53,22 +64,26 @@ export function countOf(count) {
  */
 export function storage(kind) {
   return {
-    /** @param {string} key */
+    /**
+     * What was kept, or null.
+     * @param {string} key
+     * @returns {any}
+     */
     get(key) {
       try {
-        return window[kind].getItem(key);
+        return JSON.parse(window[kind].getItem(key) ?? 'null');
       } catch {
         return null;
       }
     },
     /**
      * @param {string} key
-     * @param {string | null} value null removes it.
+     * @param {unknown} value null removes it.
      */
     set(key, value) {
       try {
         if (value === null) window[kind].removeItem(key);
-        else window[kind].setItem(key, value);
+        else window[kind].setItem(key, JSON.stringify(value));
       } catch {
         // Kept for comfort only.
       }
@@ -77,37 +92,19 @@ export function storage(kind) {
 }
 
 /**
- * Says things through a live region. The conversation itself is not one: a screen reader would read every token.
- * What is streamed is said in whole sentences instead.
+ * A panel at the side: the browser keeps the focus in it, closes it with Escape and gives the focus back.
+ * @param {string} id of a dialog; `open-…` is the button that opens it
+ * @param {() => void} [onOpen]
  */
-export class Announcer {
-  #region;
-  #held = '';
-
-  /** @param {HTMLElement} region */
-  constructor(region) {
-    this.#region = region;
-  }
-
-  /** @param {string} text */
-  say(text) {
-    if (!text.trim()) return;
-    this.#region.append(make('p', '', text));
-    while (this.#region.childElementCount > 2) this.#region.firstElementChild?.remove();
-  }
-
-  /** @param {string} text Piece of a stream: said when it makes a sentence or a line of some length. */
-  stream(text) {
-    this.#held += text;
-    const end = Math.max(this.#held.lastIndexOf('. '), this.#held.lastIndexOf('\n'));
-    if (end < 120) return;
-    this.say(this.#held.slice(0, end + 1));
-    this.#held = this.#held.slice(end + 1);
-  }
-
-  /** Says what stream() still holds. */
-  flush() {
-    this.say(this.#held);
-    this.#held = '';
-  }
+export function panel(id, onOpen) {
+  const dialog = byId(id, HTMLDialogElement);
+  const open = () => {
+    if (!dialog.open) dialog.showModal();
+    onOpen?.();
+  };
+  byId(`open-${id}`).addEventListener('click', open);
+  dialog.querySelector('.close')?.addEventListener('click', () => dialog.close());
+  // A click on what is behind it.
+  dialog.addEventListener('click', (event) => event.target === dialog && dialog.close());
+  return { open, close: () => dialog.close() };
 }

@@ -3,7 +3,7 @@
  * An empty field leaves the setting out, so that the model's own generation_config.json decides. What a value means, and
  * whether it makes sense, is the engine's to say: its words are shown at the field that they name.
  */
-import { make } from './dom.js';
+import { make, storage } from './dom.js';
 import { GROUPS, SETTINGS } from './engine.js';
 
 /** @typedef {import('../js/settings.js').Setting} Setting */
@@ -20,6 +20,9 @@ const COMMON = {
   seed: '',
   stop_strings: '',
 };
+
+/** What is written in the fields, until the tab is closed. */
+const WRITTEN = 'qwen2-demo-settings';
 
 /** Without effect where nothing is drawn: there they would only bring remarks that say so. */
 const OF_SAMPLING = ['temperature', 'top_p', 'top_k', 'min_p', 'typical_p', 'epsilon_cutoff', 'eta_cutoff'];
@@ -39,6 +42,7 @@ class FieldError extends Error {
 export class Settings {
   /** @type {Map<string, Field>} */
   #fields = new Map();
+  #kept = storage('sessionStorage');
 
   /**
    * @param {HTMLElement} common
@@ -51,7 +55,9 @@ export class Settings {
       const fields = names.map((name) => this.#make(name));
       rest.append(make('fieldset', 'grid', make('legend', '', title), ...fields));
     }
+    const written = this.#kept.get(WRITTEN);
     this.reset();
+    for (const [name, text] of Object.entries(written ?? {})) this.#fields.get(name)?.set(String(text));
   }
 
   /** @param {string} name */
@@ -64,6 +70,7 @@ export class Settings {
   reset() {
     const values = /** @type {Record<string, string>} */ (COMMON);
     for (const [name, field] of this.#fields) field.set(values[name] ?? '');
+    this.#kept.set(WRITTEN, null);
   }
 
   /**
@@ -75,11 +82,24 @@ export class Settings {
   }
 
   /**
-   * Settings as chat() takes them, or generate(). Throws where a field holds something else than its kind of value.
+   * Settings as chat() takes them, or generate(). null where a field holds something else than its kind of value, which is told
+   * there.
    * @param {boolean} chat
-   * @returns {Record<string, unknown>}
+   * @returns {Record<string, unknown> | null}
    */
   read(chat) {
+    this.#kept.set(WRITTEN, Object.fromEntries([...this.#fields].map(([name, field]) => [name, field.text])));
+    try {
+      return this.#values(chat);
+    } catch (error) {
+      if (!(error instanceof FieldError)) throw error;
+      this.#fields.get(error.field)?.fail(error.message);
+      return null;
+    }
+  }
+
+  /** @param {boolean} chat */
+  #values(chat) {
     /** @type {Record<string, unknown>} */
     const settings = {};
     for (const [name, field] of this.#fields) {
@@ -95,14 +115,12 @@ export class Settings {
   /**
    * Shows an error at the field that it speaks of, if it speaks of one.
    * @param {Error & { code?: string }} error
-   * @returns {boolean}
+   * @returns {HTMLElement | null} the field's input
    */
   blame(error) {
-    const said = error.code === 'usage' ? (error.message.match(/\w+/g) ?? []) : [];
-    const words = error instanceof FieldError ? [error.field] : said;
+    const words = error.code === 'usage' ? (error.message.match(/\w+/g) ?? []) : [];
     const field = words.map((word) => this.#fields.get(word)).find((found) => found && !found.empty);
-    field?.fail(error.message);
-    return field !== undefined;
+    return field?.fail(error.message) ?? null;
   }
 }
 
@@ -164,6 +182,10 @@ class Field {
     return this.#input.value === '' && !this.#input.validity.badInput;
   }
 
+  get text() {
+    return this.#input.value;
+  }
+
   /** @param {string} value */
   set(value) {
     this.#input.value = value;
@@ -202,7 +224,7 @@ class Field {
     this.#input.setAttribute('aria-invalid', 'true');
     for (let part = this.element.parentElement; part; part = part.parentElement)
       if (part instanceof HTMLDetailsElement) part.open = true;
-    this.#input.focus();
+    return this.#input;
   }
 
   #clear() {

@@ -19,6 +19,7 @@ import { TurnView } from './turn-view.js';
  * @property {() => string} modelName
  * @property {(text: string, at: number) => boolean} onSend at: the turn that the message takes the place of
  * @property {() => void} onClear
+ * @property {(text: string) => void} onDraft what stands in the field
  */
 
 /** Answers that can be gone on with: they ended at a limit or were stopped. */
@@ -36,6 +37,8 @@ export class ChatView {
   #composer;
   #panel;
   #follower;
+  /** The engine that was said to be ready. @type {unknown} */
+  #greeted = null;
   /** The turn that is being edited; -1: none. */
   #edited = -1;
   /** @type {TurnView[]} */
@@ -50,7 +53,7 @@ export class ChatView {
    * @param {ShadowRoot} root
    * @param {ChatViewParts} parts
    */
-  constructor(root, { session, strings, locale, modelName, onSend, onClear }) {
+  constructor(root, { session, strings, locale, modelName, onSend, onClear, onDraft }) {
     this.#session = session;
     this.#strings = strings;
     this.#modelName = modelName;
@@ -60,6 +63,7 @@ export class ChatView {
     this.#composer = new Composer({
       strings,
       onSend: (text) => this.send(text),
+      onDraft,
       onStop: () => void session.stop(),
       onCancel: () => (this.#edited = -1),
     });
@@ -83,7 +87,8 @@ export class ChatView {
       this.#announcer.say(this.#strings.cleared);
       this.#composer.input.focus();
     });
-    return make('div', 'foot', make('span', 'grow', this.#strings.disclaimer), this.#speed, this.#meter, clear);
+    const status = make('div', 'status', this.#meter, this.#speed);
+    return make('div', 'foot', status, make('span', 'grow', this.#strings.disclaimer), clear);
   }
 
   /** @param {string} text */
@@ -93,6 +98,16 @@ export class ChatView {
     this.#edited = -1;
     this.#follower.jump();
     return true;
+  }
+
+  /** @param {FocusOptions} [options] */
+  focus(options) {
+    this.#composer.input.focus(options);
+  }
+
+  /** @param {string} text what had been written and not sent */
+  draft(text) {
+    this.#composer.input.value = text;
   }
 
   /** @param {boolean} shown */
@@ -136,11 +151,12 @@ export class ChatView {
 
   /** Shows the phase that the session is in. */
   showPhase() {
-    const { phase, chats, takesMessages, used, error } = this.#session;
+    const { phase, chats, takesMessages, engine, error } = this.#session;
     const name = this.#modelName();
     this.#panel.show(name);
     this.#composer.show({ answering: phase === 'answering', enabled: takesMessages, chats });
-    if (phase === 'ready' && !used) this.#announcer.say(fill(this.#strings.ready, { name }));
+    if (phase === 'ready' && engine !== this.#greeted) this.#announcer.say(fill(this.#strings.ready, { name }));
+    this.#greeted = engine;
     if (phase === 'failed') this.#announcer.say(error?.message ?? this.#strings.lost);
     if (phase === 'answering') this.#wait(this.#strings.thinking);
   }

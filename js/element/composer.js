@@ -8,6 +8,7 @@ const onScreenKeyboard = () => globalThis.matchMedia?.('(pointer: coarse)').matc
  * @typedef {object} ComposerParts
  * @property {import('./strings.js').Strings} strings
  * @property {(text: string) => boolean} onSend false: it was not taken, the text stays
+ * @property {(text: string) => void} onDraft what stands in the field
  * @property {() => void} onStop
  * @property {() => void} onCancel an edit is given up
  */
@@ -35,6 +36,7 @@ export class Composer {
     this.#banner.hidden = true;
     this.element = make('div', 'composer', this.#banner, make('div', 'composer-row', this.input, this.button));
     this.element.addEventListener('keydown', (event) => this.#key(event));
+    this.input.addEventListener('input', () => parts.onDraft(this.input.value));
     this.placeholder('');
   }
 
@@ -59,6 +61,7 @@ export class Composer {
     if (!text.trim()) return this.input.focus();
     if (!this.#parts.onSend(text)) return;
     this.input.value = '';
+    this.#parts.onDraft('');
     this.#banner.hidden = true;
     this.input.focus();
   }

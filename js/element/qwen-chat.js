@@ -5,7 +5,7 @@ import { ChatView } from './chat-view.js';
 import { ChatSession } from './session.js';
 import { stringsOf } from './strings.js';
 import { adoptStyle } from './style.js';
-import { keepTurns, keptTurns } from './transcript-store.js';
+import { keepDraft, keepTurns, keptDraft, keptTurns } from './transcript-store.js';
 
 /**
  * @typedef {import('../types.js').ModelSource} ModelSource
@@ -40,9 +40,9 @@ const NAMES_OF_SOURCE = ['src', 'repo', 'file', 'revision'];
  *
  * @fires qwen-phase detail {phase}: none, looking, offered, loading, paused, declined, ready, answering, failed
  * @fires qwen-progress detail: Progress of a download
- * @fires qwen-token detail {text}: a piece of an answer
- * @fires qwen-message detail {role, content, finish}: a whole message
- * @fires qwen-error detail {error}
+ * @fires qwen-token detail: a Chunk of an answer; index above 0 where settings ask for several
+ * @fires qwen-message detail {role, content, finish, result}: a whole message; result: the answer's Result
+ * @fires qwen-error detail {error}: of a load, an attribute or an answer
  */
 export class QwenChatElement extends Base {
   static observedAttributes = [
@@ -58,9 +58,9 @@ export class QwenChatElement extends Base {
     },
     onReading: (progress) => this.#view?.showReading(progress),
     onTurn: (index) => this.#view?.showTurns(index),
-    onText: (text) => {
-      this.#view?.addText(text);
-      this.#tell('qwen-token', { text });
+    onChunk: (chunk) => {
+      if (chunk.index === 0 && chunk.text) this.#view?.addText(chunk.text);
+      this.#tell('qwen-token', chunk);
     },
     onEnd: (turn) => this.#endTurn(turn),
   });
@@ -179,6 +179,15 @@ export class QwenChatElement extends Base {
     this.#keep();
   }
 
+  /**
+   * Gives the focus to the field.
+   * @override
+   * @param {FocusOptions} [options]
+   */
+  focus(options) {
+    this.#view?.focus(options);
+  }
+
   // ---- life
 
   connectedCallback() {
@@ -215,7 +224,9 @@ export class QwenChatElement extends Base {
       modelName: () => this.#modelName,
       onSend: (text, at) => this.#send(text, at),
       onClear: () => void this.clear(),
+      onDraft: (text) => !this.hasAttribute('forget') && keepDraft(this.#storeKey, text),
     });
+    if (!this.hasAttribute('forget')) this.#view.draft(keptDraft(this.#storeKey));
     if (!this.#session.turns.length && !this.hasAttribute('forget')) this.#session.turns = keptTurns(this.#storeKey);
     this.#showAttributes(this.#view);
     this.#view.showTurns(0);
@@ -318,7 +329,10 @@ export class QwenChatElement extends Base {
   #endTurn(turn) {
     this.#view?.endTurn(turn);
     this.#keep();
-    this.#tell('qwen-message', { role: turn.role, content: turn.content, finish: turn.finish });
+    const { role, content, finish, result } = turn;
+    this.#tell('qwen-message', { role, content, finish, result });
+    // Of an engine that was lost the phase tells.
+    if (finish === 'error' && this.#session.engine) this.#tell('qwen-error', { error: this.#session.error });
   }
 
   /**

@@ -15,14 +15,14 @@
  * @typedef {'none' | 'looking' | 'offered' | 'loading' | 'paused' | 'declined' | 'ready' | 'answering' | 'failed'} Phase
  *
  * A turn of the conversation. finish: a FinishReason or 'error'; absent while the answer is made.
- * @typedef {{ role: 'user' | 'assistant', content: string, finish?: string, notes?: string[], error?: string }} Turn
+ * @typedef {{ role: 'user' | 'assistant', content: string, finish?: string, notes?: string[], error?: string, result?: Result }} Turn
  *
  * @typedef {object} Listener
  * @property {(phase: Phase) => void} onPhase
  * @property {(progress: Progress) => void} onProgress of a download
  * @property {(progress: Progress) => void} onReading of a prompt
  * @property {(index: number) => void} onTurn turns from this index on were added, taken out or changed
- * @property {(text: string) => void} onText more of the last turn
+ * @property {(chunk: import('../types.js').Chunk) => void} onChunk more of the last turn, where its index is 0
  * @property {(turn: Turn) => void} onEnd the last turn is whole
  */
 
@@ -264,7 +264,7 @@ export class ChatSession {
       this.turns.push(answer);
       this.#listener.onTurn(this.turns.length - 1);
     }
-    answer.finish = answer.error = undefined;
+    answer.finish = answer.error = answer.result = undefined;
     this.#enter('answering');
     this.#answer = this.#make(answer).then(
       (result) => this.#finish(answer, result),
@@ -301,9 +301,8 @@ export class ChatSession {
     for (;;) {
       const { done, value } = await chunks.next();
       if (done) break;
-      if (value.index !== 0 || !value.text) continue;
-      answer.content += value.text;
-      this.#listener.onText(value.text);
+      if (value.index === 0) answer.content += value.text;
+      this.#listener.onChunk(value);
     }
     return generation.result;
   }
@@ -317,6 +316,7 @@ export class ChatSession {
     this.#chunks = null;
     answer.finish = sequences[0].finish_reason;
     answer.notes = notes;
+    answer.result = result;
     this.used = usage.prompt_tokens + usage.completion_tokens;
     this.speed =
       usage.completion_tokens > 1 && timings.decode > 0 ? ((usage.completion_tokens - 1) * 1000) / timings.decode : 0;

@@ -3,6 +3,18 @@
 
 const CSS = `
 :host {
+  display: block;
+  box-sizing: border-box;
+  block-size: var(--qwen-chat-height, min(40em, 85vh));
+  min-block-size: 16em;
+  inline-size: 100%;
+  contain: layout style;
+}
+/*
+ * Nothing is inherited from the page but direction: not its fonts, nor the size of its root element (medium is the reader's own).
+ * The names stand here and not on the host, where a page's own --accent would make --qwen-chat-accent: var(--accent) a circle.
+ */
+.chat {
   --paper: var(--qwen-chat-background, #ffffff);
   --ink: var(--qwen-chat-color, #1c2321);
   --quiet: var(--qwen-chat-quiet, #5b6561);
@@ -17,15 +29,7 @@ const CSS = `
   --code-string: #2f6b2f;
   --code-number: #8a4b08;
   --radius: var(--qwen-chat-radius, 0.875em);
-  display: block;
-  box-sizing: border-box;
-  block-size: var(--qwen-chat-height, min(40em, 85vh));
-  min-block-size: 16em;
-  inline-size: 100%;
-  contain: layout style;
-}
-/* Nothing is inherited from the page but direction: not its fonts, nor the size of its root element (medium is the reader's own). */
-.chat {
+  --side: max(clamp(0.75em, 4%, 1.5em), (100% - var(--qwen-chat-measure, 37em)) / 2);
   all: initial;
   color-scheme: light dark;
   display: flex;
@@ -41,7 +45,7 @@ const CSS = `
   text-align: start;
 }
 @media (prefers-color-scheme: dark) {
-  :host {
+  .chat {
     --paper: var(--qwen-chat-background, #151918);
     --ink: var(--qwen-chat-color, #e7ebe9);
     --quiet: var(--qwen-chat-quiet, #a3ada9);
@@ -78,7 +82,7 @@ button[aria-disabled='true'] { opacity: 0.55; cursor: default; }
 
 .scroller { position: relative; flex: 1; min-block-size: 0; display: flex; flex-direction: column; }
 .scroll {
-  flex: 1; min-block-size: 0; overflow-y: auto; overscroll-behavior: contain; padding: 1em clamp(0.75em, 4%, 1.5em);
+  flex: 1; min-block-size: 0; overflow-y: auto; overscroll-behavior: contain; padding: 1em var(--side);
   scrollbar-gutter: stable; overflow-anchor: none;
 }
 .turns { list-style: none; margin: 0; padding: 0; display: grid; gap: 1.125em; }
@@ -127,7 +131,7 @@ button[aria-disabled='true'] { opacity: 0.55; cursor: default; }
 .suggestion { text-align: start; }
 .jump { position: absolute; inset-block-end: 0.5em; inset-inline-end: 50%; transform: translateX(50%); background: var(--paper); }
 
-.load { display: grid; gap: 0.5em; padding: 0.875em clamp(0.75em, 4%, 1.5em); border-block-start: 1px solid var(--line); background: var(--card); }
+.load { display: grid; gap: 0.5em; padding: 0.875em var(--side); border-block-start: 1px solid var(--line); background: var(--card); }
 .load p { margin: 0; overflow-wrap: anywhere; }
 .load.error .load-text { color: var(--bad); }
 .load-more { color: var(--quiet); font-size: 0.875em; font-variant-numeric: tabular-nums; }
@@ -135,7 +139,7 @@ button[aria-disabled='true'] { opacity: 0.55; cursor: default; }
 .load-buttons { display: flex; flex-wrap: wrap; gap: 0.5em; }
 .load-buttons:empty { display: none; }
 
-.composer { padding: 0.75em clamp(0.75em, 4%, 1.5em); border-block-start: 1px solid var(--line); display: grid; gap: 0.5em; }
+.composer { padding: 0.75em var(--side); border-block-start: 1px solid var(--line); display: grid; gap: 0.5em; }
 .composer-row { display: flex; gap: 0.5em; align-items: end; }
 .editing { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: 0.25em 0.75em; font-size: 0.875em; color: var(--quiet); }
 .input {
@@ -146,6 +150,8 @@ button[aria-disabled='true'] { opacity: 0.55; cursor: default; }
 .send { min-block-size: 2.5em; min-inline-size: 7em; }
 .foot { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25em 0.875em; color: var(--quiet); font-size: 0.8125em; }
 .foot .grow { flex: 1; }
+/* Its line is there before it has text: nothing is to move when an answer ends. */
+.status { flex: 1 0 100%; min-block-size: 1.55em; display: flex; flex-wrap: wrap; gap: 0 0.875em; }
 .meter { display: inline-flex; align-items: center; gap: 0.375em; font-variant-numeric: tabular-nums; }
 .meter meter { inline-size: 4em; block-size: 0.625em; }
 .clear { font-size: 1em; min-block-size: 1.75em; padding: 0.125em 0.5em; border-color: transparent; color: var(--quiet); }

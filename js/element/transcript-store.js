@@ -14,6 +14,30 @@ export function keptTurns(key) {
   }
 }
 
+const DRAFT = 'draft:';
+
+/** What had been written and not sent. @param {string} key */
+export function keptDraft(key) {
+  try {
+    return globalThis.sessionStorage.getItem(PREFIX + DRAFT + key) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+/**
+ * @param {string} key
+ * @param {string} text
+ */
+export function keepDraft(key, text) {
+  try {
+    if (text) globalThis.sessionStorage.setItem(PREFIX + DRAFT + key, text);
+    else globalThis.sessionStorage.removeItem(PREFIX + DRAFT + key);
+  } catch {
+    // Kept for comfort only.
+  }
+}
+
 /** @param {any} turn @returns {turn is import('./session.js').Turn} */
 const isTurn = (turn) => (turn?.role === 'user' || turn?.role === 'assistant') && typeof turn.content === 'string';
 

@@ -90,16 +90,21 @@ export class Browser {
         new PerformanceObserver((list) => list.getEntries().forEach(see)).observe({ type: 'longtask', buffered: true });
       });
       await page.goto(this.#server.url);
-      await page.waitForSelector('#send:not(:disabled)');
-      const bundled = await page.innerText('#model-state');
+      const inPhase = (...phases) =>
+        page.waitForFunction((names) => names.includes(document.querySelector('qwen-chat')?.phase), phases);
+      await inPhase('ready');
+      const bundled = await page.textContent('#model-state');
       await page.setInputFiles('#files', this.#model);
-      await page.waitForFunction((old) => document.getElementById('model-state').innerText !== old, bundled);
-      await page.waitForSelector('#send:not(:disabled)');
-      await page.evaluate(() => (document.getElementById('settings').open = true));
-      await page.fill('#setting-max_new_tokens', '64');
-      await page.fill('#prompt', 'Tell me about the sea.');
-      await page.press('#prompt', 'Enter');
-      await page.waitForSelector('#log li:last-child :is(.meta, .error)');
+      await page.waitForFunction(
+        (old) => ![old, 'No model is loaded.'].includes(document.getElementById('model-state').textContent),
+        bundled,
+      );
+      await inPhase('ready');
+      await page.evaluate(() => (document.querySelector('qwen-chat').settings = { max_new_tokens: 64 }));
+      await page.fill('.input', 'Tell me about the sea.');
+      await page.press('.input', 'Enter');
+      await inPhase('answering');
+      await inPhase('ready', 'failed');
       return page.evaluate(() => window.longest);
     });
   }

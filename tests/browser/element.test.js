@@ -382,3 +382,14 @@ test('composing with an input method, Enter does not send', LIMIT, async () => {
   });
   assert.equal(sent, 0);
 });
+
+test('a page whose own names are those that the element uses within keeps them apart', LIMIT, async () => {
+  const colours = await page.evaluate(() => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(':root { --accent: rgb(1, 2, 3) } qwen-chat { --qwen-chat-accent: var(--accent) }');
+    document.adoptedStyleSheets = [sheet];
+    const chat = window.addDictated('x');
+    return getComputedStyle(chat.shadowRoot.querySelector('.send')).backgroundColor;
+  });
+  assert.equal(colours, 'rgb(1, 2, 3)');
+});

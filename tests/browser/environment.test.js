@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { strictPolicy } from '../../js/cli/static-server.js';
-import { at, launch, modelReady, openTab, serveSite } from './support/browser.js';
+import { at, launch, modelReady, modelState, openTab, serveSite } from './support/browser.js';
 
 let browser;
 let server;
@@ -17,10 +17,10 @@ async function failure(url, options) {
   const tab = await openTab(browser, url, { expectErrors: true, ...options });
   const requests = [];
   tab.context.on('request', (request) => requests.push(new URL(request.url()).pathname));
-  await tab.page.waitForSelector('#model-error', { state: 'visible' });
-  const message = await tab.page.innerText('#model-error-text');
+  await tab.page.waitForSelector('.load.error');
+  const message = await tab.page.innerText('.load-text');
   assert.equal(await tab.page.isVisible('#loading'), false);
-  assert.equal(await tab.page.isDisabled('#send'), true);
+  assert.equal(await tab.page.getAttribute('.send', 'aria-disabled'), 'true');
   await tab.close();
   return { message, requests };
 }
@@ -85,7 +85,7 @@ for (const [cores, threads] of [
     const prepare = `Object.defineProperty(navigator, 'hardwareConcurrency', { value: ${cores} })`;
     const tab = await openTab(browser, server.url, { prepare });
     await modelReady(tab.page);
-    assert.ok((await tab.page.innerText('#model-state')).includes(threads));
+    assert.ok((await modelState(tab.page)).includes(threads));
     tab.expectClean();
     await tab.close();
   });
@@ -96,7 +96,7 @@ test('opened straight from a disk the page says that it needs a web server', asy
   const page = await context.newPage();
   await page.goto(pathToFileURL(at('web/index.html')).href);
   assert.match(await page.innerText('#boot'), /web server.*opened straight from a disk/);
-  for (const part of ['#loading', '#model', '#talk']) assert.equal(await page.isVisible(part), false, part);
+  for (const part of ['#talk', '#models']) assert.equal(await page.isVisible(part), false, part);
   await context.close();
 });
 

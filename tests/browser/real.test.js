@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { answered, ask, at, launch, modelReady, openTab, serveSite, set } from './support/browser.js';
+import { answered, ask, at, launch, look, modelReady, openTab, remark, serveSite, set } from './support/browser.js';
 
 const FILE = 'build/models/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf';
 const skip = existsSync(at(FILE)) ? false : 'the real model is not here (npm run fetch-model)';
@@ -35,21 +35,15 @@ test(
     const tab = await openTab(browser, server.url);
     const { page } = tab;
     await modelReady(page);
-    await page.click('#choice-title');
-    await page.fill('#contextLength', '1024');
-    await page.fill('#url', FILE);
-    await page.press('#url', 'Enter');
-    await page.waitForSelector('#offer', { state: 'visible' });
-    assert.match(await page.innerText('#offer-text'), /491 MB to download/);
-    await page.click('#offer-accept');
+    await look(page, FILE, { contextLength: 1024 });
+    await page.waitForSelector('#found .accept', { timeout: 30_000 });
+    assert.match(await page.innerText('#found'), /491 MB to download/);
+    await page.click('#found .accept');
     await page.waitForFunction(
       () => /^Qwen2.5 Coder .* 630 million parameters/.test(document.getElementById('model-state').textContent),
       null,
-      {
-        timeout: 60_000,
-      },
+      { timeout: 60_000 },
     );
-    assert.equal(await page.isChecked('[name=mode][value=chat]'), true);
     await set(page, { temperature: 0, max_new_tokens: 120 });
     const answer = await ask(page, QUESTION);
     assert.match(answer, /def fib\w*\(n\)/);
@@ -57,12 +51,12 @@ test(
     assert.equal(answer, await answerInNode(), 'Node, on one thread and base SIMD, gives the same answer');
 
     await set(page, { max_new_tokens: 400 });
-    await page.fill('#prompt', 'Now explain it at length.');
-    await page.press('#prompt', 'Enter');
-    await page.waitForFunction(() => document.querySelector('#log li:last-child .text').textContent.length > 40);
-    await page.press('#prompt', 'Escape');
+    await page.fill('.input', 'Now explain it at length.');
+    await page.press('.input', 'Enter');
+    await page.waitForFunction(() => document.querySelector('qwen-chat').messages[3]?.content.length > 40);
+    await page.press('.input', 'Escape');
     await answered(page, 5000);
-    assert.match(await page.innerText('#log li:last-child .meta'), / stopped · /);
+    assert.match(await remark(page), /Stopped/);
     tab.expectClean();
     await tab.close();
   },

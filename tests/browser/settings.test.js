@@ -5,7 +5,20 @@ import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { settingKeys } from '../support/api-keys.js';
 import { withChatTemplate } from '../support/chat-template.js';
-import { answered, ask, at, launch, modelReady, openTab, pick, serveSite, set, TINY } from './support/browser.js';
+import {
+  answered,
+  ask,
+  at,
+  inPanel,
+  launch,
+  modelReady,
+  openTab,
+  pick,
+  remark,
+  serveSite,
+  set,
+  TINY,
+} from './support/browser.js';
 
 const PROMPT = 'It is a truth universally acknowledged, that';
 
@@ -25,19 +38,17 @@ after(() => Promise.all([browser?.close(), server?.close()]));
 async function openDemo(options) {
   const tab = await openTab(browser, server.url, options);
   await modelReady(tab.page);
-  await tab.page.evaluate(() =>
-    ['settings', 'settings-all'].forEach((id) => (document.getElementById(id).open = true)),
-  );
+  await tab.page.evaluate(() => ['settings-all', 'result'].forEach((id) => (document.getElementById(id).open = true)));
   return tab;
 }
 
-const write = (page, name, text) => page.fill(`#setting-${name}`, text);
+const write = (page, name, text) => set(page, { [name]: text });
+const reset = (page) => inPanel(page, 'settings', () => page.click('#settings-reset'));
+const select = (page, name, value) => inPanel(page, 'settings', () => page.selectOption(`#setting-${name}`, value));
 
-/** What stands in the details of the last entry, by the names of Result. */
+/** What stands in the panel about the last answer, by the names of Result. */
 async function result(page) {
-  const details = page.locator('#log li:last-child details.result');
-  await details.locator('summary').click();
-  const text = await details.locator('pre').innerText();
+  const text = await page.textContent('#result-body pre');
   return Object.fromEntries(
     text.split('\n').map((line) => [line.slice(0, line.indexOf(':')), JSON.parse(line.slice(line.indexOf(':') + 1))]),
   );
@@ -47,6 +58,7 @@ const idsOf = async (page) => (await result(page)).sequences[0].token_ids;
 
 test('every setting of the contract has a labelled field of its kind', async () => {
   const tab = await openDemo();
+  await tab.page.click('#open-settings');
   const fields = await tab.page.evaluate(() =>
     [...document.querySelectorAll('[id^=setting-]:is(input, select)')].map((field) => ({
       name: field.id.slice('setting-'.length),
@@ -99,7 +111,7 @@ test('rare settings act, and empty fields are left out', async () => {
   assert.equal(sequences[0].finish_reason, 'stop_string');
   assert.ok(!sequences[0].text.includes('e') && !sequences[0].token_ids.includes(greedy[0]));
 
-  await page.click('#settings-reset');
+  await reset(page);
   assert.equal(await page.inputValue('#setting-suppress_tokens'), '');
   assert.equal(await page.inputValue('#setting-top_p'), '0.9');
   tab.expectClean();
@@ -112,24 +124,48 @@ test('several sequences, their log-probabilities and the state of the generator 
   await set(page, { temperature: 1, max_new_tokens: 6, seed: 4 });
   await write(page, 'num_return_sequences', '2');
   await write(page, 'logprobs', '3');
-  await page.selectOption('#setting-skip_special_tokens', 'false');
+  await select(page, 'skip_special_tokens', 'false');
   await ask(page, PROMPT);
-  const texts = await page.locator('#log li:last-child .text').allInnerTexts();
   const { sequences, rng_state, seed } = await result(page);
   assert.equal(seed, 4);
   assert.equal(rng_state.split(',').length, 2);
-  assert.deepEqual(texts, [PROMPT + sequences[0].text, sequences[1].text]);
-  assert.equal(await page.locator('#log li:last-child tbody tr').count(), 12);
-  assert.match(await page.locator('#log li:last-child tbody tr').first().innerText(), /-\d+\.\d{3}.*-\d+\.\d{3}/);
+  assert.equal(sequences.length, 2);
+  assert.equal(await answered(page), sequences[0].text);
+  assert.equal(await page.locator('#result-body tbody tr').count(), 12);
+  assert.match(await page.locator('#result-body tbody tr').first().textContent(), /-\d+\.\d{3}.*-\d+\.\d{3}/);
   tab.expectClean();
   await tab.close();
 });
 
-test('what is wrong is told at its field, nothing is sent and nothing is lost', async () => {
+test('what is no value is told at its field and beside the button, and the setting is not used', async () => {
+  const tab = await openDemo();
+  const { page } = tab;
+  await set(page, { temperature: 0, max_new_tokens: 24 });
+  await write(page, 'bad_words_ids', '[[5]');
+  assert.match(await page.textContent('#setting-bad_words_ids-fault'), /^bad_words_ids is no JSON: /);
+  assert.equal(await page.getAttribute('#setting-bad_words_ids', 'aria-invalid'), 'true');
+  assert.match(await page.innerText('#open-settings'), /one is not used/);
+  await ask(page, PROMPT);
+  assert.deepEqual(await idsOf(page), greedy);
+  await page.click('#open-settings');
+  await page.focus('#setting-bad_words_ids');
+  await page.keyboard.type(']');
+  assert.equal(await page.locator('[aria-invalid]').count(), 0, 'typing takes the mark away');
+  await page.focus('#setting-top_k');
+  await page.keyboard.type('1e');
+  assert.equal(await page.innerText('#setting-top_k-fault'), 'top_k is no number');
+  await page.keyboard.press('Backspace');
+  assert.equal(await page.locator('[aria-invalid]').count(), 0);
+  await page.click('#settings .close');
+  assert.equal(await page.innerText('#open-settings'), 'Settings');
+  tab.expectClean();
+  await tab.close();
+});
+
+test('what the engine refuses is told in the conversation and at its field, and nothing is lost', async () => {
   const tab = await openDemo();
   const { page } = tab;
   for (const [name, text, words] of [
-    ['bad_words_ids', '[[5]', /^bad_words_ids is no JSON: /],
     ['bad_words_ids', '[[99999]]', /bad_words_ids names the token id 99999, wanted an integer from 0 to 4095/],
     ['top_p', '7', /top_p is 7, wanted a number from 0 to 1/],
     ['max_new_tokens', '1.5', /max_new_tokens is 1\.5, wanted an integer/],
@@ -138,34 +174,24 @@ test('what is wrong is told at its field, nothing is sent and nothing is lost', 
     ['stop_strings', '""', /stop_strings holds an empty string/],
     ['logits_processor', 'none.js', /logits_processor .*none\.js cannot be imported/],
   ]) {
-    await page.evaluate(() => ['settings', 'settings-all'].forEach((id) => (document.getElementById(id).open = false)));
-    await page.evaluate(([id, value]) => (document.getElementById(id).value = value), [`setting-${name}`, text]);
-    await page.fill('#prompt', PROMPT);
-    await page.press('#prompt', 'Enter');
+    await write(page, name, text);
+    await page.fill('.input', PROMPT);
+    await page.press('.input', 'Enter');
     const field = page.locator(`#setting-${name}[aria-invalid=true]`);
     await field.waitFor();
     assert.match(await page.innerText(`#setting-${name}-fault`), words);
-    assert.match(await page.innerText('#announcer p:last-child'), words);
+    assert.match(await remark(page), words);
+    assert.match(await page.locator('qwen-chat [role=log]').textContent(), words);
     assert.ok((await field.getAttribute('aria-describedby')).includes(`setting-${name}-fault`));
     assert.equal(await page.evaluate(() => document.activeElement.id), `setting-${name}`);
-    assert.equal(await page.locator('#log li').count(), 0);
-    assert.equal(await page.inputValue('#prompt'), PROMPT);
     assert.equal(await field.inputValue(), text);
-    await page.click('#settings-reset');
+    await reset(page);
     assert.equal(await page.locator('[aria-invalid]').count(), 0);
-    assert.equal(await page.isVisible(`#setting-${name}-fault`), false);
+    await set(page, { temperature: 0, max_new_tokens: 24 });
+    await page.getByRole('button', { name: 'Answer again' }).click();
+    await answered(page);
+    assert.deepEqual(await idsOf(page), greedy, 'the message is there still');
   }
-  await page.focus('#setting-top_k');
-  await page.keyboard.type('1e');
-  await page.keyboard.press('Enter');
-  await page.waitForSelector('#setting-top_k[aria-invalid=true]');
-  assert.equal(await page.innerText('#setting-top_k-fault'), 'top_k is no number');
-  await page.keyboard.press('Backspace');
-  assert.equal(await page.locator('[aria-invalid]').count(), 0, 'typing takes the mark away');
-  await set(page, { temperature: 0, max_new_tokens: 24 });
-  await page.keyboard.press('Enter');
-  await answered(page);
-  assert.deepEqual((await idsOf(page)).slice(0, 1), greedy.slice(0, 1));
   await tab.close();
 });
 
@@ -173,44 +199,31 @@ test('settings that leave no token are an error of the answer, and the next one 
   const tab = await openDemo();
   const { page } = tab;
   await set(page, { temperature: 0, max_new_tokens: 24 });
-  await page.evaluate(
-    (ids) => (document.getElementById('setting-suppress_tokens').value = ids),
-    JSON.stringify(Array.from({ length: 4096 }, (_, id) => id)),
-  );
-  await page.fill('#prompt', PROMPT);
-  await page.press('#prompt', 'Enter');
-  await page.waitForSelector('#log .error');
-  assert.match(await page.innerText('#log .error'), /step 0: the settings leave no token to choose/);
+  await write(page, 'suppress_tokens', JSON.stringify(Array.from({ length: 4096 }, (_, id) => id)));
+  await ask(page, PROMPT);
+  assert.match(await remark(page), /step 0: the settings leave no token to choose/);
   await write(page, 'suppress_tokens', '');
   await ask(page, PROMPT);
   assert.deepEqual(await idsOf(page), greedy);
   await tab.close();
 });
 
-test('truncate goes to conversations only, and a message that was refused comes back', async () => {
+test('truncate goes to conversations only', async () => {
   const tab = await openDemo();
   const { page } = tab;
-  await page.selectOption('#setting-truncate', 'oldest-turns');
+  await select(page, 'truncate', 'oldest-turns');
   await set(page, { max_new_tokens: 4 });
   await ask(page, PROMPT);
-  assert.equal(await page.locator('#log .error').count(), 0);
+  assert.equal(await page.locator('.turn .note.error').count(), 0);
   const bytes = withChatTemplate(
     readFileSync(TINY),
     '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:',
   );
   await pick(page, { name: 'chat.gguf', mimeType: '', buffer: Buffer.from(bytes) });
-  await page.waitForFunction(() => !document.querySelector('[name=mode][value=chat]').disabled);
+  await page.waitForFunction(() => document.querySelector('qwen-chat').engine?.info.chatTemplate);
   await modelReady(page);
-  await page.click('#fresh');
-  await write(page, 'suppress_tokens', '[-1]');
-  await page.fill('#prompt', 'How do you do?');
-  await page.press('#prompt', 'Enter');
-  await page.waitForSelector('#setting-suppress_tokens[aria-invalid=true]');
-  assert.equal(await page.inputValue('#prompt'), 'How do you do?');
-  assert.equal(await page.locator('#log li').count(), 0, 'neither the message nor an empty answer stays');
-  await write(page, 'suppress_tokens', '');
   for (let i = 0; i < 3; i++) await ask(page, `How do you do, ${'very '.repeat(400)}much?`);
-  assert.match(await page.locator('#log li:last-child').innerText(), /oldest messages were left out/);
+  assert.match(await remark(page), /oldest messages were left out/);
   await tab.close();
 });
 
@@ -218,7 +231,7 @@ test('all settings can be reached and set by keyboard, and nothing is wider than
   const tab = await openTab(browser, server.url, { viewport: { width: 320, height: 640 } });
   const { page } = tab;
   await modelReady(page);
-  await page.focus('#settings-title');
+  await page.focus('#open-settings');
   await page.keyboard.press('Enter');
   const seen = new Set();
   for (let i = 0; i < 60; i++) {
@@ -231,6 +244,8 @@ test('all settings can be reached and set by keyboard, and nothing is wider than
   }
   for (const key of settingKeys()) assert.ok(seen.has(`setting-${key}`), `Tab never came to ${key}`);
   assert.equal(await page.inputValue('#setting-do_sample'), 'false');
+  await page.keyboard.press('Escape');
+  await page.evaluate(() => (document.getElementById('result').open = true));
   await set(page, { max_new_tokens: 2 });
   await ask(page, PROMPT);
   assert.notEqual((await idsOf(page))[0], greedy[0]);

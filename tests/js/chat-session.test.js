@@ -58,7 +58,7 @@ beforeEach(() => {
     onProgress: nothing,
     onReading: nothing,
     onTurn: nothing,
-    onText: nothing,
+    onChunk: nothing,
     onEnd: nothing,
   });
 });

@@ -58,27 +58,64 @@ export async function openTab(browser, url, { prepare, expectErrors = false, ...
 }
 
 /** Resolves when the demo page has its model. */
-export const modelReady = (page) => page.waitForSelector('#send:not(:disabled)');
+export const modelReady = (page) =>
+  page.waitForFunction(() => document.querySelector('qwen-chat')?.phase === 'ready', null, { polling: 50 });
 
-/** Sends the text and resolves to what stands in the new entry when the answer is complete. */
+/** Sends the text and resolves to the answer when it is complete. */
 export async function ask(page, text) {
-  await page.fill('#prompt', text);
-  await page.press('#prompt', 'Enter');
+  await page.fill('qwen-chat .input', text);
+  await page.click('qwen-chat .send');
   return answered(page);
 }
 
-/** Resolves to the (first) text of the last entry when it has its remarks (or its error). */
+/** Resolves to the last answer when it is complete, also one that failed. */
 export async function answered(page, timeout = 60_000) {
-  await page.waitForSelector('#log li:last-child :is(.meta, .error)', { timeout });
-  await page.waitForSelector('#stop', { state: 'hidden' });
-  return page.locator('#log li:last-child .text').first().innerText();
+  await page.waitForFunction(() => ['ready', 'failed'].includes(document.querySelector('qwen-chat').phase), null, {
+    timeout,
+    polling: 50,
+  });
+  return page.evaluate(() => document.querySelector('qwen-chat').messages.at(-1).content);
 }
 
-/** Fills fields of the settings, which are opened for it. */
-export async function set(page, values) {
-  await page.evaluate(() => (document.getElementById('settings').open = true));
-  for (const [name, value] of Object.entries(values)) await page.fill(`#setting-${name}`, String(value));
+/** The remark or error below the last answer. */
+export const remark = (page) => page.locator('qwen-chat .turns > .turn .note').last().innerText();
+
+/** Opens one of the panels (models, settings, browser), which stays open for the task. */
+export async function inPanel(page, name, task) {
+  if (!(await page.isVisible(`#${name}`))) await page.click(`#open-${name}`);
+  const value = await task();
+  if (await page.isVisible(`#${name}`)) await page.click(`#${name} .close`);
+  return value;
 }
 
-/** Picks a file for the page to load. */
+/** Fills fields of the settings, wherever they stand. */
+export const set = (page, values) =>
+  inPanel(page, 'settings', async () => {
+    await page.evaluate(() => (document.getElementById('settings-all').open = true));
+    for (const [name, value] of Object.entries(values)) await page.fill(`#setting-${name}`, String(value));
+  });
+
+/** What the page says of the model at hand; the words stand in a panel that may be closed. */
+export const modelState = (page) => page.textContent('#model-state');
+
+/** Whether something would be seen in its panel. */
+export const offered = (page, selector) => page.$eval(selector, (element) => !element.closest('[hidden]'));
+
+/** Picks files for the page to load. */
 export const pick = (page, ...files) => page.setInputFiles('#files', files);
+
+/** Sees an error of the models' panel, which opens for it. */
+export async function modelError(page, timeout) {
+  await page.waitForSelector('#model-error', { state: 'visible', timeout });
+  const text = await page.innerText('#model-error');
+  await page.click('#models .close');
+  return text;
+}
+
+/** Asks for a model by its address; what it costs is told before it is accepted. */
+export async function look(page, address, { contextLength = '' } = {}) {
+  await page.click('#open-models');
+  await page.fill('#url', address);
+  await page.fill('#contextLength', String(contextLength));
+  await page.press('#url', 'Enter');
+}
