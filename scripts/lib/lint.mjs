@@ -37,7 +37,10 @@ function types(config) {
   return captureAside(at('node_modules/.bin/tsc'), ['-p', config, '--incremental', '--tsBuildInfoFile', known]);
 }
 
-const linter = () => captureAside(at('node_modules/.bin/eslint'), ['.']);
+const linter = () => {
+  const cache = ['--cache', '--cache-strategy', 'content', '--cache-location', at('build/tmp/eslint-cache')];
+  return captureAside(at('node_modules/.bin/eslint'), [...cache, '.']);
+};
 
 /** The package's types can stand where tests/types/api.d.ts is expected. */
 const contract = () =>
@@ -188,6 +191,7 @@ export const JS_CHECKS = [
   { name: 'format of JavaScript', run: formatOfJs },
   { name: 'lint of JavaScript', run: linter },
   { name: 'types of JavaScript', run: () => types('tsconfig.json') },
+  { name: 'types of tests', run: () => types('tests/tsconfig.json') },
 ];
 
 /**

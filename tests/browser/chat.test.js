@@ -61,11 +61,11 @@ test('what was stopped before its first word is answered when it is asked for ag
   await tab.close();
 });
 
-for (const [what, template, words] of [
+for (const [what, template, words] of /** @type {[string, string, RegExp][]} */ ([
   ['throws', "{{ raise_exception('only poets may speak') }}", /only poets may speak/],
   ['is not sound', '{% for x in %}', /template/i],
   ['never ends', ENDLESS, /template did not end within/],
-]) {
+])) {
   test(`a template that ${what} gives an error within seconds, and the page goes on`, async () => {
     const tab = await openChat(template);
     await set(tab.page, { temperature: 0, max_new_tokens: 8 });

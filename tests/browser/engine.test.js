@@ -228,14 +228,14 @@ test('without SIMD nothing is downloaded and the error says which browsers have 
 });
 
 test('odd numbers of cores give between 1 and 8 threads', async () => {
-  for (const [cores, threads] of [
+  for (const [cores, threads] of /** @type {[string, number][]} */ ([
     ['undefined', 1],
     ['0', 1],
     ['1', 1],
     ['2', 2],
     ['7', 7],
     ['128', 8],
-  ]) {
+  ])) {
     const prepare = `Object.defineProperty(navigator, 'hardwareConcurrency', { value: ${cores} });`;
     const tab = await open(server.url, { prepare });
     const result = await load(tab);
@@ -250,6 +250,7 @@ test('templates render under the strict policy, an endless one is ended, Stop an
   const result = await tab.page.evaluate(async (url) => {
     const { Engine } = await import('/dist/index.js');
     const engine = await Engine.load(url);
+    /** @type {import('../../js/types.js').Message[]} */
     const messages = [{ role: 'user', content: 'Who is Emma?' }];
     const text = await engine.applyChatTemplate(messages);
     const endless = '{% for a in range(99999) %}{% for b in range(99999) %}{% set c = a %}{% endfor %}{% endfor %}';

@@ -75,12 +75,12 @@ test('wasm files of the wrong type are compiled all the same', async () => {
   await plain.close();
 });
 
-for (const [cores, threads] of [
+for (const [cores, threads] of /** @type {[number, string][]} */ ([
   [undefined, 'one thread'],
   [0, 'one thread'],
   [3, '3 threads'],
   [128, '8 threads'],
-]) {
+])) {
   test(`a browser that tells of ${cores} cores gets ${threads}`, async () => {
     const prepare = `Object.defineProperty(navigator, 'hardwareConcurrency', { value: ${cores} })`;
     const tab = await openTab(browser, server.url, { prepare });

@@ -97,7 +97,7 @@ test('the script by itself isolates a page, and does not reload for ever where t
 
 test('without service workers and with storage denied the page works on one thread', async () => {
   const prepare = () => {
-    delete Navigator.prototype.serviceWorker;
+    Reflect.deleteProperty(Navigator.prototype, 'serviceWorker');
     for (const name of ['sessionStorage', 'localStorage']) {
       Object.defineProperty(window, name, {
         get() {
@@ -127,17 +127,19 @@ const embeddable = (options = {}) =>
     ...options,
   });
 
+/** @typedef {{ around?: boolean, policy?: string | null, [attribute: string]: any }} FrameTrial */
+
 const GRANT = { allow: 'cross-origin-isolated' };
 /* An origin of its own, no storage, no worker but those that the page makes itself: a policy must let it make them. */
 const SANDBOX = { sandbox: 'allow-scripts allow-forms' };
 
-for (const [name, { around = true, policy, ...attributes }, threads] of [
+for (const [name, { around = true, policy, ...attributes }, threads] of /** @type {[string, FrameTrial, RegExp][]} */ ([
   ['a frame that an isolated page grants it', GRANT, /[2-8] threads/],
   ['a frame that an isolated page does not grant it', {}, /one thread/],
   ['a frame of a page without the headers', { around: false, ...GRANT }, /one thread/],
   ['a sandboxed frame without an origin', { policy: null, ...SANDBOX }, /one thread/],
   ['such a frame of a page without the headers', { around: false, policy: null, ...SANDBOX }, /one thread/],
-]) {
+])) {
   test(`in ${name} the page works on ${threads.source}`, async () => {
     const [outside, inside] = await Promise.all([
       serveSite({ isolation: around, policy: null }),

@@ -172,7 +172,7 @@ function contrast(one, other) {
   return (high + 0.05) / (low + 0.05);
 }
 
-for (const colorScheme of ['light', 'dark']) {
+for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
   test(`text stands out enough from its background in the ${colorScheme} scheme`, async () => {
     const tab = await openTab(browser, server.url, { colorScheme });
     await modelReady(tab.page);
@@ -193,8 +193,8 @@ for (const colorScheme of ['light', 'dark']) {
       }));
     });
     for (const { text, ground, least, colours } of pairs) {
-      const ratio = contrast(...colours);
-      assert.ok(ratio >= least, `${text} on ${ground}: ${ratio.toFixed(2)}, want ${least}`);
+      const ratio = contrast(colours[0], colours[1]);
+      assert.ok(ratio >= Number(least), `${text} on ${ground}: ${ratio.toFixed(2)}, want ${least}`);
     }
     await tab.close();
   });

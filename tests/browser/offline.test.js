@@ -141,10 +141,10 @@ test('with data-coep="credentialless" the page is isolated and shows images of o
         }),
       image,
     );
-  for (const [name, shown] of [
+  for (const [name, shown] of /** @type {[string, boolean][]} */ ([
     ['credentialless.html', true],
     ['auto.html', false],
-  ]) {
+  ])) {
     const context = await browser.newContext();
     const page = await context.newPage();
     await page.goto(plain.url + name);

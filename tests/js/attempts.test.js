@@ -34,6 +34,7 @@ function scripted(...behaviours) {
   return { workers, host: { startWorker } };
 }
 
+/** @returns {any} */
 const begun = (host, threads = 2) => ({
   host,
   workerUrl: undefined,
@@ -65,7 +66,7 @@ test('a worker that is silent is ended, and so is the next one; the third has on
     [true, false],
   );
   await pass(11);
-  const { answer, notes } = await done;
+  const { answer, notes } = /** @type {any} */ (await done);
   assert.deepEqual(
     workers.map(({ ended }) => ended),
     [true, true, false],
@@ -81,13 +82,13 @@ test('a worker that answers, however slowly, is waited for', async () => {
   await pass(60);
   assert.equal(workers.length, 1);
   workers[0].say({ type: 'done', id: 1, value: 'loaded' });
-  const { answer, notes } = await done;
+  const { answer, notes } = /** @type {any} */ (await done);
   assert.deepEqual([answer, notes], ['loaded', []]);
 });
 
 test('a thread that dies ends the load and all its workers; on one thread it comes to its end', async () => {
   const { host, workers } = scripted('thread dies', 'thread dies', 'answers');
-  const { answer, notes } = await attempt('load', begun(host));
+  const { answer, notes } = /** @type {any} */ (await attempt('load', begun(host)));
   assert.equal(answer.threads, 1);
   assert.match(notes.join('\n'), /thread of the engine failed: no memory/);
   assert.deepEqual(

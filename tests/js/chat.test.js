@@ -57,13 +57,13 @@ test('a template that raises is a usage error with its words', () => {
 });
 
 test('a template that cannot be read, or uses what is not there, is a model error that offers ChatML', () => {
-  for (const [template, words] of [
+  for (const [template, words] of /** @type {[string, RegExp][]} */ ([
     ['{% if x %}', /it ends within a block/],
     ['{% for a in x %}{{ a }}', /it ends within a block/],
     ["{{ 'a' | nonsense }}", /filter: nonsense/],
     ['{{ x.method() }}', /not a function/],
     ['{{ range(10000000) }}', /10000000/],
-  ]) {
+  ])) {
     const fault = { code: 'model', message: /template: 'chatml' takes the built-in one/ };
     assert.throws(() => renderTemplate(template, { x: 'text' }), fault, template);
     assert.throws(() => renderTemplate(template, { x: 'text' }), { message: words }, template);
@@ -194,7 +194,7 @@ test('messages and tools are what JSON.stringify writes of them, and what it can
   assert.deepEqual(plainMessages(proxy), [{ role: 'assistant', tool_calls: [plain], content: 'x' }]);
   assert.deepEqual(plainTools([new Call(), { name: 'f', execute() {} }]), [plain, { name: 'f' }]);
   assert.equal(plainTools(undefined), null);
-  for (const [take, place] of [
+  for (const [take, place] of /** @type {[() => unknown, RegExp][]} */ ([
     [
       () => plainMessages([{ role: 'user', content: 'x', ids: [1, { n: 5n }] }]),
       /messages\[0\]\.ids\[1\]\.n is the BigInt 5/,
@@ -204,7 +204,7 @@ test('messages and tools are what JSON.stringify writes of them, and what it can
     [() => plainTools({ f: {} }), /tools is of type object: an array/],
     [() => plainTools('f'), /tools is a text: an array/],
     [() => plainTools([() => 1]), /tools\[0\] is of type function/],
-  ]) {
+  ])) {
     assert.throws(take, { code: 'usage', message: place });
   }
 });

@@ -157,7 +157,7 @@ test('plan tells the sizes that load() will need', async () => {
 test('errors are one line on stderr: 1 for what went wrong, 2 for a wrong call', async () => {
   const wrong = path.join(folder, 'wrong.gguf');
   writeFileSync(wrong, 'this is not a model, whatever its name says. '.repeat(9));
-  for (const [args, code, words] of [
+  for (const [args, code, words] of /** @type {[string[], number, RegExp][]} */ ([
     [['generate', '--model', 'missing.gguf', '--prompt', 'x'], 1, /missing\.gguf/],
     [['generate', '--model', wrong, '--prompt', 'x'], 1, /wrong\.gguf.*GGUF|GGUF.*wrong\.gguf/],
     [['plan', '--model', wrong], 1, /GGUF/],
@@ -171,7 +171,7 @@ test('errors are one line on stderr: 1 for what went wrong, 2 for a wrong call',
     [['generate', '--prompt', ''], 2, /empty/],
     [['bench'], 2, /there is no command "bench"/],
     [['serve', '--port', '70000'], 2, /--port/],
-  ]) {
+  ])) {
     const got = await run(args);
     assert.equal(got.code, code, `${args.join(' ')}: ${got.stderr}`);
     assert.equal(got.stdout, '', args.join(' '));

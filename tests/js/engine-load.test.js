@@ -70,12 +70,12 @@ test('the package runs from a folder with such a name', async () => {
 });
 
 test('a server without ranges, one that compresses, and one that loses connections give the same model', async () => {
-  for (const switches of [
+  for (const switches of /** @type {import('./support/stub-server.js').Switches[]} */ ([
     { noRanges: true },
     { encoding: 'gzip' },
     { noLength: true, noRanges: true },
     { cuts: [2_000_000, 900_000] },
-  ]) {
+  ])) {
     const progress = [];
     const url = stub.serve('/faulty.gguf', bytes, switches);
     assert.deepEqual(await idsOf(url, { onProgress: (one) => progress.push(one) }), expected);
@@ -320,10 +320,10 @@ test('text is split as Qwen2 does whatever a file says of its splitter, with a n
   };
   const right = await tokens(TINY);
   assert.equal(right.notes, '');
-  for (const [at, other, note] of [
+  for (const [at, other, note] of /** @type {[number, string, RegExp][]} */ ([
     [value, 'gpt-2', /"gpt-2", not qwen2/],
     [key, 'tokenizer.ggml.prx', /no tokenizer\.ggml\.pre/],
-  ]) {
+  ])) {
     const { ids, notes } = await tokens(patched(at, Buffer.from(other)));
     assert.deepEqual(ids, right.ids);
     assert.match(notes, note);
@@ -331,6 +331,7 @@ test('text is split as Qwen2 does whatever a file says of its splitter, with a n
 });
 
 test('files that are no model, or not whole, or of another model, are refused by name', async () => {
+  /** @type {[Blob, string, RegExp][]} */
   const cases = [
     [new Blob(['GGGG, this is not a model at all, and long enough to be read']), 'format', /./],
     [new Blob([]), 'format', /./],
@@ -362,6 +363,7 @@ test('what cannot be reached is an error that names it', async () => {
 });
 
 test('options that mean nothing are usage errors that name them', async () => {
+  /** @type {[object, RegExp][]} */
   const bad = [
     [{ contextLenght: 1 }, /contextLenght/],
     [{ threads: 0 }, /threads/],
@@ -488,7 +490,7 @@ test('a load that is aborted before, at once, or in the middle rejects with the 
   const gone = AbortSignal.abort('no more');
   await assert.rejects(
     Engine.load(TINY, { signal: gone }),
-    (error) => error.code === 'aborted' && error.cause === 'no more',
+    (/** @type {any} */ error) => error.code === 'aborted' && error.cause === 'no more',
   );
   for (const ms of [0, 5, 50, 150]) {
     const url = stub.serve('/slow.gguf', bytes, { dripMs: 1 });

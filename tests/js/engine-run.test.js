@@ -200,6 +200,7 @@ test('a left-padded batch gives the bits of its rows alone, hidden states too', 
 });
 
 test('forward() refuses what is not a left-padded batch', async () => {
+  /** @type {[any, RegExp][]} */
   const bad = [
     [{ input_ids: [] }, /at least one row/],
     [{ input_ids: [[]] }, /empty/],
@@ -351,12 +352,12 @@ test('an end in the middle of a character gives U+FFFD, and nothing of it to the
 
 test('stop strings over several tokens: what may become one is held, and given when it did not', async () => {
   const letters = (text) => [...text].map((one) => one.charCodeAt(0) - 33);
-  for (const [text, stop_strings, pieces, reason] of [
+  for (const [text, stop_strings, pieces, reason] of /** @type {[string, string, string[], string][]} */ ([
     ['okDEFGHIJx', 'DEFGHIJ', ['o', 'k', '', '', '', '', '', '', ''], 'stop_string'],
     ['please', 'assistant', ['p', 'l', 'e', '', '', 'ase'], 'length'],
     ['pleas', 'assistant', ['p', 'l', 'e', '', 'as'], 'length'],
     ['DEFX', 'DEFG', ['', '', '', 'DEFX'], 'length'],
-  ]) {
+  ])) {
     const run = dictated(letters(text), { stop_strings });
     const chunks = await chunksOf(run);
     const [sequence] = (await run.result).sequences;
@@ -380,6 +381,7 @@ test('logprobs come with the chunks', async () => {
 });
 
 test('settings that mean nothing are usage errors that name key and value', async () => {
+  /** @type {[object, RegExp][]} */
   const bad = [
     [{ temprature: 1 }, /temprature/],
     [{ temperature: NaN, do_sample: true }, /temperature.*nan/i],
@@ -502,7 +504,10 @@ test('a predicate that throws is a usage error with its cause', async () => {
     throw new TypeError('oops');
   };
   const run = engine.generate(PROMPT, { stopping });
-  await assert.rejects(run.result, (error) => error.code === 'usage' && error.cause instanceof TypeError);
+  await assert.rejects(
+    run.result,
+    (/** @type {any} */ error) => error.code === 'usage' && error.cause instanceof TypeError,
+  );
   await stillWorks();
 });
 
@@ -522,6 +527,7 @@ test("a caller's module edits the scores in the worker", async () => {
 });
 
 test('a module that throws, gives a promise, has no function or is not there is a usage error', async () => {
+  /** @type {[string, RegExp][]} */
   const cases = [
     ['processor-throws.mjs', /ids are too many/],
     ['processor-async.mjs', /promise/],
@@ -738,7 +744,8 @@ test('selfTest() reports on this machine', async () => {
 });
 
 test('QwenError is an Error with a code', () => {
+  /** @type {any} */
   const error = new QwenError('text', { code: 'usage', cause: 7 });
-  assert.ok(error instanceof Error);
+  assert.equal(error instanceof Error, true);
   assert.deepEqual([error.name, error.code, error.message, error.cause], ['QwenError', 'usage', 'text', 7]);
 });

@@ -11,6 +11,7 @@ const { validate } = WebAssembly;
 afterEach(() => (WebAssembly.validate = validate));
 
 const URLS = Object.fromEntries(['', '-threads', '-relaxed', '-threads-relaxed'].map((build) => [build, `x${build}`]));
+/** @returns {any} */
 const host = (more = {}) => ({
   refusal: () => '',
   canShare: () => true,
@@ -27,7 +28,7 @@ const choose = (options, more) => {
 
 /** This machine as one with or without relaxed SIMD. */
 function pretendRelaxed(yes) {
-  WebAssembly.validate = (bytes) => (bytes.length > 100 ? yes : validate(bytes));
+  WebAssembly.validate = (bytes) => (bytes.byteLength > 100 ? yes : validate(bytes));
 }
 
 test('this Node has SIMD, and the probe tells whether it has relaxed SIMD', async () => {

@@ -39,7 +39,11 @@ after(async () => {
   rmSync(site, { recursive: true });
 });
 
-/** Runs the script on a manifest whose one file has these sources; partial is what an earlier run left. */
+/**
+ * Runs the script on a manifest whose one file has these sources; partial is what an earlier run left.
+ * @param {object[]} sources
+ * @param {{ partial?: any, change?: object }} [options]
+ */
 async function run(sources, { partial, change = {} } = {}) {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'qw-fetch-'));
   try {

@@ -405,10 +405,10 @@ test('logits that are NaN or infinite are a model error that names the step; rem
   const { step, up, down } = overflows(hidden.at(-1).subarray((prompt.length - 1) * hiddenSize), hiddenSize);
   await sound.close();
 
-  for (const [places, word] of [
+  for (const [places, word] of /** @type {[[number, number][], string][]} */ ([
     [[up], '\\+inf'],
     [[up, down], 'NaN'],
-  ]) {
+  ])) {
     setWeights(place, 'lm_head.weight', (set, [, width]) => {
       for (let k = 0; k < width; k++) set(9 * width + k, 0);
       for (const [k, weight] of places) set(9 * width + k, weight);

@@ -24,7 +24,7 @@ let stub;
 let folder = '';
 before(async () => (stub = await startStub()));
 after(() => stub.close());
-beforeEach((t) => {
+beforeEach((/** @type {any} */ t) => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'qw-kept-'));
   t.after?.(() => rmSync(folder, { recursive: true, force: true }));
   stub.asked.length = 0;
@@ -32,6 +32,7 @@ beforeEach((t) => {
 
 const store = () => folderStore(folder);
 
+/** @param {any} source @param {{ notes?: string[], [option: string]: any }} [options] */
 async function filesOf(source, { notes = [], ...more } = {}) {
   return new Files({
     source: typeof source === 'string' ? plainSource(source, String).source : source,

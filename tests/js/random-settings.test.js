@@ -18,6 +18,7 @@ function dice(state) {
 function randomSettings(roll) {
   const one = (list) => list[roll(list.length)];
   const settings = { max_new_tokens: roll(14), seed: roll(2 ** 32), do_sample: roll(2) === 1 };
+  /** @type {[number, () => object][]} */
   const choices = [
     [3, () => ({ temperature: one([0, 0.01, 0.7, 3, 50]) })],
     [3, () => ({ top_k: one([0, 1, 3, 4096, 99999]) })],

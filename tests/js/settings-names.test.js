@@ -56,6 +56,7 @@ const OTHERS = ['rng_state', 'logits_processor'];
 
 const options = (values) => Object.entries(values).flatMap(([name, value]) => [`--${name}`, String(value)]);
 
+/** @param {string[]} program @param {string[]} args */
 function run([command, ...first], args) {
   const { status, stdout, stderr } = spawnSync(command, [...first, ...args], { encoding: 'utf8', timeout: 60_000 });
   return { status, stdout, stderr };

@@ -24,7 +24,7 @@ let stub;
 let folder = '';
 before(async () => (stub = await startStub()));
 after(() => stub.close());
-beforeEach((t) => {
+beforeEach((/** @type {any} */ t) => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'qw-cache-'));
   t.after?.(() => rmSync(folder, { recursive: true, force: true }));
   stub.asked.length = 0;
@@ -59,10 +59,10 @@ test('a URL names its file and its folder; a folder is a checkpoint', () => {
   });
   assert.equal(plain('model/').main, 'config.json');
   assert.equal(siblingUrl('https://h.example/m/a.gguf?x=1', 'b c.gguf'), 'https://h.example/m/b%20c.gguf?x=1');
-  assert.equal(
-    plain({ repo: 'Qwen/M', file: 'm.gguf', revision: 'abc' }).files['m.gguf'].url,
-    hubUrl({ repo: 'Qwen/M', file: 'm.gguf', revision: 'abc' }),
-  );
+  assert.deepEqual(plain({ repo: 'Qwen/M', file: 'm.gguf', revision: 'abc' }).files['m.gguf'], {
+    kind: 'url',
+    url: hubUrl({ repo: 'Qwen/M', file: 'm.gguf', revision: 'abc' }),
+  });
   assert.equal(hubUrl({ repo: 'Qwen/M' }), 'https://huggingface.co/Qwen/M/resolve/main/');
 });
 
@@ -86,7 +86,11 @@ test('a source that is none, or is two models, is a usage error', () => {
   assert.throws(() => plain([twice, twice]), code('usage', /two files/));
 });
 
-/** A Files over the stub, with a cache folder unless told otherwise. */
+/**
+ * A Files over the stub, with a cache folder unless told otherwise.
+ * @param {any} url
+ * @param {{ notes?: string[], [option: string]: any }} [options]
+ */
 async function filesOf(url, { notes = [], ...more } = {}) {
   const { source } = plainSource(url, resolveUrl);
   return new Files({
@@ -184,6 +188,7 @@ test('a page of HTML in the place of a file is not kept, and the file loads once
 
 test('where the server of a folder is gone, one wait serves all its files, and those that were never there are absent', async () => {
   for (const name of ['config.json', 'tokenizer.json', 'model.safetensors']) stub.serve(`/c/${name}`, BYTES);
+  /** @type {[string, boolean][]} */
   const names = [
     ['config.json', false],
     ['tokenizer.json', true],
@@ -420,6 +425,7 @@ test('a manifest gives a file from its parts, from the next source where one fai
 
 test('what is no manifest is a format error that says what was found', () => {
   const good = { name: 'm', bytes: 1, sha256: 'a'.repeat(64), sources: ['x'] };
+  /** @type {[string, RegExp][]} */
   const bad = [
     ['nonsense', /not JSON/],
     ['{"format": "x"}', /format "x"/],

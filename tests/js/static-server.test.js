@@ -41,12 +41,12 @@ function raw(pathname, { method = 'GET', headers = {} } = {}) {
 }
 
 test('every response carries the isolation headers and the policy, errors included', async () => {
-  for (const [pathname, status] of [
+  for (const [pathname, status] of /** @type {[string, number][]} */ ([
     ['/', 200],
     ['/engine.wasm', 200],
     ['/missing.js', 404],
     ['/sub%20a', 301],
-  ]) {
+  ])) {
     const got = await raw(pathname);
     assert.equal(got.status, status, pathname);
     assert.equal(got.headers['cross-origin-opener-policy'], 'same-origin', pathname);
@@ -64,7 +64,7 @@ test('files have their types, folders their index', async () => {
 });
 
 test('ranges give exactly the bytes asked for', async () => {
-  for (const [range, status, body, contentRange] of [
+  for (const [range, status, body, contentRange] of /** @type {[string, number, string, string][]} */ ([
     ['bytes=0-3', 206, '0123', 'bytes 0-3/10'],
     ['bytes=7-', 206, '789', 'bytes 7-9/10'],
     ['bytes=-2', 206, '89', 'bytes 8-9/10'],
@@ -74,7 +74,7 @@ test('ranges give exactly the bytes asked for', async () => {
     ['bytes=5-2', 200, '0123456789', undefined],
     ['bytes=0-1,4-5', 200, '0123456789', undefined],
     ['bytes=x', 200, '0123456789', undefined],
-  ]) {
+  ])) {
     const got = await raw('/ten.gguf', { headers: { range } });
     assert.deepEqual([got.status, got.body, got.headers['content-range']], [status, body, contentRange], range);
     assert.equal(Number(got.headers['content-length']), body.length, range);

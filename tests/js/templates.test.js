@@ -6,7 +6,11 @@ import { plainMessages } from '../../js/page/plain.js';
 import { renderTemplate } from '../../js/worker/template.js';
 
 const read = (name) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url), 'utf8');
-const lines = (name) => read(name).trim().split('\n').map(JSON.parse);
+const lines = (name) =>
+  read(name)
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
 
 const NOW = () => new Date(2026, 10, 3, 15, 4, 5);
 const render = (template, variables = {}) => renderTemplate(template, variables, NOW);
@@ -71,7 +75,7 @@ test('reasoning/: every string of the templates of R1-Distill', () => {
 });
 
 test('what is not supported, or is not there, is refused with its line and its name', () => {
-  for (const [template, words] of [
+  for (const [template, words] of /** @type {[string, RegExp][]} */ ([
     ["a\n{{ 'x'.encode() }}", /line 2: the method encode\(\) of a text is not supported/],
     ["\n\n{{ 'x' | urlize }}", /line 3: the filter urlize is not supported/],
     ["{{ 'x' | nonsense }}", /line 1: there is no filter: nonsense/],
@@ -83,7 +87,7 @@ test('what is not supported, or is not there, is refused with its line and its n
     ['{% for a in messages %}\n{% endif %}', /line 2: unknown tag 'endif', endfor or else is to come first/],
     ["{{ ('<' | safe) + '<' }}", /line 1: '\+' of a text that went through safe or escape is not supported/],
     ['{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}', /line 1: too deep or too large/],
-  ]) {
+  ])) {
     assert.throws(() => render(template, { messages: [] }), { code: 'model', message: words }, template);
   }
 });

@@ -34,7 +34,7 @@ before(async () => {
     response.end();
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  url = `http://127.0.0.1:${server.address().port}/tiny.gguf`;
+  url = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}/tiny.gguf`;
 });
 after(async () => {
   server.closeAllConnections();

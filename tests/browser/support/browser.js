@@ -30,6 +30,10 @@ export const serveSite = (options = {}) =>
 
 /**
  * A tab that notes what must not happen: script errors, violations of the content policy, requests to other hosts.
+ * @param {import('playwright-core').Browser} browser
+ * @param {string} url
+ * @param {import('playwright-core').BrowserContextOptions & { prepare?: any, expectErrors?: boolean }} [options] prepare: a script
+ *   that runs in the page before its own
  * @returns {Promise<{ page: import('playwright-core').Page, context: import('playwright-core').BrowserContext,
  *   expectClean(): void, close(): Promise<void> }>}
  */

@@ -26,7 +26,7 @@ export const withCode =
     return true;
   };
 
-/** Greedy ids after a text. */
+/** Greedy ids after a text, or after ids. @param {any} engine @param {string | number[]} text */
 export async function greedy(engine, text = 'It is a truth', n = 8) {
   const { sequences } = await engine.generate(text, { max_new_tokens: n }).result;
   return sequences[0].token_ids;
