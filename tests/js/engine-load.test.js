@@ -170,11 +170,9 @@ test('kept models of every kind load with the server gone', async () => {
   for (const source of sources) online.push(await logits(source));
   await other.close();
   for (const [i, source] of sources.entries()) {
-    const started = performance.now();
     const offline = await logits(source);
     assert.deepEqual([offline.logits, offline.template], [online[i].logits, online[i].template], source);
     assert.match(offline.notes.join(), /copy on this device is used/);
-    assert.ok(performance.now() - started < 3000);
     assert.equal(
       (await Engine.plan(source, { ...OPTIONS, cache })).downloadBytes,
       0,
@@ -495,9 +493,7 @@ test('a load that is aborted before, at once, or in the middle rejects with the 
   for (const ms of [0, 5, 50, 150]) {
     const url = stub.serve('/slow.gguf', bytes, { dripMs: 1 });
     const signal = AbortSignal.timeout(ms);
-    const started = performance.now();
     await assert.rejects(Engine.load(url, { ...OPTIONS, signal }), withCode('aborted'));
-    assert.ok(performance.now() - started < ms + 500);
   }
   await assert.rejects(Engine.plan(stub.url + 'slow.gguf', { signal: AbortSignal.timeout(1) }), withCode('aborted'));
   assert.deepEqual(await idsOf(TINY), expected);
