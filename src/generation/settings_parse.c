@@ -38,7 +38,12 @@ static qw_status read_file_key(qw_settings *s, const qw_json *item, const qw_mod
     qw_error problem = {0};
     qw_status status;
 
-    if (is_loaders(key) || qw_json_kind_of(item) == QW_JSON_NULL || !strcmp(name, "stop_strings")) return QW_OK;
+    if (is_loaders(key) || qw_json_kind_of(item) == QW_JSON_NULL) return QW_OK;
+    if (!strcmp(name, "stop_strings")) {
+        if (m->tokenizer) return QW_OK;
+        return qw_buf_printf(
+            &s->notes, err, "%s: stop_strings need a tokenizer, and this model came without one: ignored\n", FILE_NAME);
+    }
     if (key < QW_KEY_RUN_OPTIONS) {
         status = qw_setting_read(s, key, item, m->config.n_vocab, FILE_NAME, &problem);
         if (status == QW_ERR_USAGE) return qw_buf_printf(&s->notes, err, "%s: ignored\n", problem.text);
@@ -295,7 +300,7 @@ static qw_status find_usable(const qw_json *item, const qw_model *m, qw_settings
     *usable = false;
     if (kind == QW_JSON_NULL) return QW_OK;
     if (!strcmp(qw_json_key(item), "stop_strings")) {
-        *usable = kind == QW_JSON_STRING || kind == QW_JSON_ARRAY;
+        *usable = m->tokenizer && (kind == QW_JSON_STRING || kind == QW_JSON_ARRAY);
         return QW_OK;
     }
     if (key < QW_KEY_RUN_OPTIONS) {

@@ -17,7 +17,7 @@
 qw_status qw_settings_parse(qw_settings *out, qw_text json, const qw_model *model, qw_error *err);
 
 /* The model's generation_config.json as JSON of GenerationSettings keys that it sets (for ModelInfo.generationConfig);
- * its stop_strings too, which are the caller's to pass on as bytes. */
+ * its stop_strings too, which are the caller's to pass on as bytes, unless there is no tokenizer. */
 qw_status qw_settings_write_file_defaults(const qw_model *model, qw_buf *out, qw_error *err);
 
 #endif

@@ -238,7 +238,9 @@ static void test_bad_file(void)
           "generation_config.json: top_k is -3, wanted an integer >= 0 (0: off): ignored\n"
           "generation_config.json: unknown key my_key ignored\n"
           "generation_config.json: unknown key seed ignored\n");
-    notes("{}", "{\"num_beams\":1,\"use_cache\":true,\"output_scores\":false,\"stop_strings\":[\"x\"]}", "");
+    notes("{}", "{\"num_beams\":1,\"use_cache\":true,\"output_scores\":false,\"stop_strings\":null}", "");
+    notes("{}", "{\"stop_strings\":[\"x\"]}",
+          "generation_config.json: stop_strings need a tokenizer, and this model came without one: ignored\n");
     notes("{}", "[1]", "generation_config.json is no JSON object: ignored\n");
     {
         qw_settings s = good("{}", "{\"top_k\":");
@@ -405,13 +407,17 @@ static void test_chat_ids(void)
 
 static void test_file_defaults(void)
 {
+    static pool p;
     qw_model m =
         model_with("{\"do_sample\":true,\"temperature\":0.7,\"top_k\":-1,\"eos_token_id\":[7,8],\"num_beams\":1,"
                    "\"bad_words_ids\":[[1],[2,3]],\"suppress_tokens\":[],\"transformers_version\":\"5\","
                    "\"top_p\":null,\"seed\":3,\"stop_strings\":[\"a\\n\",\"b\"],\"logit_bias\":{\"1\":0.1}}");
     qw_buf out = {0};
 
+    pool_start(&p);
+    m.tokenizer = pool_build(&p);
     CHECK_EQ(qw_settings_write_file_defaults(&m, &out, NULL), QW_OK);
+    qw_tokenizer_free(m.tokenizer);
     CHECK_EQ(qw_buf_append(&out, "", 1, NULL), QW_OK);
     CHECK_STR(out.bytes, "{\"do_sample\":true,\"temperature\":0.7,\"eos_token_id\":[7,8],\"bad_words_ids\":[[1],[2,3]],"
                          "\"suppress_tokens\":[],\"stop_strings\":[\"a\\n\",\"b\"],\"logit_bias\":{\"1\":0.1}}");

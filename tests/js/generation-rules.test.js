@@ -475,4 +475,11 @@ test("the model's generation_config.json fills the keys that a call leaves out",
     assert.deepEqual((await odd.generate([5, 6], { stop_strings: [] }).result).notes, []);
     await odd.close();
   }
+
+  rmSync(path.join(place, 'tokenizer.json'));
+  const mute = await load({ eos_token_id: [], max_new_tokens: 2, stop_strings: ['ok'] });
+  const { sequences, notes } = await mute.generate([5, 6]).result;
+  assert.equal(sequences[0].token_ids.length, 2);
+  assert.match(notes.join(), /stop_strings need a tokenizer, and this model came without one: ignored/);
+  await mute.close();
 });
