@@ -196,11 +196,11 @@ test('a wrong file gives a clear error and the page goes on with the model at ha
 test('an address that leads nowhere or to a page gives a clear error and nothing is loaded', async () => {
   const tab = await openDemo({ expectErrors: true });
   await tab.page.click('#open-models');
-  for (const [address, words] of [
+  for (const [address, words] of /** @type {[string, RegExp][]} */ ([
     ['models/none.gguf', /404/],
     ['index.html', /HTML/i],
     ['', /not an address/],
-  ]) {
+  ])) {
     await tab.page.fill('#url', address);
     await tab.page.press('#url', 'Enter');
     await tab.page.waitForFunction(
@@ -271,10 +271,10 @@ test('a model that was loaded before comes from this device where its server can
   await load(256);
   await tab.page.click('#found .accept');
   await loaded(256);
-  for (const [next, context] of [
+  for (const [next, context] of /** @type {[string, number][]} */ ([
     ['gone', 128],
     ['a portal', 64],
-  ]) {
+  ])) {
     state = next;
     await tab.page.reload();
     await modelReady(tab.page);
@@ -416,7 +416,7 @@ test('on a wide screen lines of text have about 75 letters and no more', async (
       const lengths = new Map();
       const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
       for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-        for (let i = 0; i < node.length; i++) {
+        for (let i = 0; i < node.textContent.length; i++) {
           range.setStart(node, i);
           range.setEnd(node, i + 1);
           const top = Math.round(range.getBoundingClientRect().top);

@@ -165,7 +165,7 @@ test('what is no value is told at its field and beside the button, and the setti
 test('what the engine refuses is told in the conversation and at its field, and nothing is lost', async () => {
   const tab = await openDemo();
   const { page } = tab;
-  for (const [name, text, words] of [
+  for (const [name, text, words] of /** @type {[string, string, RegExp][]} */ ([
     ['bad_words_ids', '[[99999]]', /bad_words_ids names the token id 99999, wanted an integer from 0 to 4095/],
     ['top_p', '7', /top_p is 7, wanted a number from 0 to 1/],
     ['max_new_tokens', '1.5', /max_new_tokens is 1\.5, wanted an integer/],
@@ -173,7 +173,7 @@ test('what the engine refuses is told in the conversation and at its field, and 
     ['rng_state', 'abc', /rng_state "abc" is not the state/],
     ['stop_strings', '""', /stop_strings holds an empty string/],
     ['logits_processor', 'none.js', /logits_processor .*none\.js cannot be imported/],
-  ]) {
+  ])) {
     await write(page, name, text);
     await page.fill('.input', PROMPT);
     await page.press('.input', 'Enter');

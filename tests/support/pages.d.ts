@@ -10,6 +10,7 @@ declare global {
   interface Element {
     checked: any;
     disabled: any;
+    engine: any;
     form: any;
     hidden: any;
     innerText: any;
@@ -18,9 +19,15 @@ declare global {
     open: any;
     phase: any;
     requestSubmit: any;
+    send: any;
+    stop: any;
     strings: any;
     type: any;
     value: any;
+  }
+  /** Of the element's own events. */
+  interface Event {
+    detail: any;
   }
   /** Of layout-shift entries. */
   interface PerformanceEntry {

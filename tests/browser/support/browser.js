@@ -116,7 +116,12 @@ export async function modelError(page, timeout) {
   return text;
 }
 
-/** Asks for a model by its address; what it costs is told before it is accepted. */
+/**
+ * Asks for a model by its address; what it costs is told before it is accepted.
+ * @param {import('playwright-core').Page} page
+ * @param {string} address
+ * @param {{ contextLength?: number | string }} [options]
+ */
 export async function look(page, address, { contextLength = '' } = {}) {
   await page.click('#open-models');
   await page.fill('#url', address);
