@@ -8,6 +8,9 @@ import { fill } from './strings.js';
  * @typedef {import('./strings.js').Strings} Strings
  */
 
+/** Has the height of a line, so that nothing moves when there is something to say. */
+const BLANK = '\u00a0';
+
 export class LoadPanel {
   #session;
   #strings;
@@ -63,6 +66,7 @@ export class LoadPanel {
     };
     const view = views[/** @type {keyof typeof views} */ (session.phase)];
     this.element.hidden = !view;
+    this.element.classList.toggle('working', session.phase === 'looking' || session.phase === 'loading');
     this.element.classList.toggle('error', session.phase === 'failed');
     view?.();
   }
@@ -96,7 +100,7 @@ export class LoadPanel {
    * @param {...HTMLButtonElement} buttons
    */
   #working(text, ...buttons) {
-    this.#lines(text, ' ', ...buttons);
+    this.#lines(text, BLANK, ...buttons);
     this.#bar.hidden = false;
     this.#bar.removeAttribute('value');
   }
@@ -156,6 +160,6 @@ export class LoadPanel {
       parts.push(fill(strings.rate, { rate: this.#size(bytesPerSecond) }));
       if (secondsLeft) parts.push(fill(strings.left, { time: waitOf(secondsLeft, this.#locale) }));
     }
-    this.#more.textContent = parts.filter(Boolean).join(' · ') || ' ';
+    this.#more.textContent = parts.filter(Boolean).join(' · ') || BLANK;
   }
 }

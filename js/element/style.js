@@ -138,6 +138,7 @@ button[aria-disabled='true'] { opacity: 0.55; cursor: default; }
 .load-bar { inline-size: 100%; block-size: 0.625em; accent-color: var(--accent); }
 .load-buttons { display: flex; flex-wrap: wrap; gap: 0.5em; }
 .load-buttons:empty { display: none; }
+.load.working .load-buttons { display: flex; min-block-size: 2.25em; }
 
 .composer { padding: 0.75em var(--side); border-block-start: 1px solid var(--line); display: grid; gap: 0.5em; }
 .composer-row { display: flex; gap: 0.5em; align-items: end; }
