@@ -34,11 +34,6 @@ qw_expr qw_expr_literal(qw_expr_pool *pool, qw_text text)
     return id;
 }
 
-static qw_expr one_byte(qw_expr_pool *pool, uint8_t byte)
-{
-    return qw_expr_byte_range(pool, byte, byte);
-}
-
 /* The ranges that touch first..last, as a part of the list. */
 static ranges touching(ranges all, uint32_t first, uint32_t last)
 {
@@ -61,47 +56,70 @@ static qw_expr any_tail(qw_expr_pool *pool, int left)
     return id;
 }
 
+/* The last byte of the characters from base to base + 63 that are in the ranges. */
+static qw_expr last_bytes(qw_expr_pool *pool, ranges all, uint32_t base)
+{
+    qw_byte_set set = {{0}};
+
+    for (size_t i = 0; i < all.n; i++) {
+        uint32_t first = all.v[i].first > base ? all.v[i].first : base;
+        uint32_t last = all.v[i].last < base + 63 ? all.v[i].last : base + 63;
+
+        for (uint32_t c = first; c <= last; c++) qw_byte_set_add(&set, (uint8_t)(0x80 + c - base));
+    }
+    return qw_expr_bytes(pool, &set);
+}
+
+/* Leading bytes first to last before the same tail, put on the stack. */
+static void push_branch(qw_expr_pool *pool, uint32_t first, uint32_t last, qw_expr tail)
+{
+    qw_expr id = qw_expr_concat(pool, qw_expr_byte_range(pool, (uint8_t)first, (uint8_t)last), tail);
+
+    if (tail != QW_EXPR_NONE) qw_expr_push(pool, &pool->stack, id);
+}
+
 /* The last `left` bytes of the characters from base on, of which there are 64^left. */
 static qw_expr tails(qw_expr_pool *pool, ranges all, uint32_t base, int left)
 {
-    uint32_t size = left == 1 ? 1 : left == 2 ? 64 : 4096, pending = 0;
+    uint32_t size = left == 1 ? 1 : left == 2 ? 64 : 4096, last = base + 64 * size - 1;
+    uint32_t begin = base ? 0 : left == 2 ? 32 : 16, pending = begin; /* from 0 on: the overlong forms left out */
     qw_expr rest = QW_EXPR_NONE;
     size_t stack = pool->stack.n;
 
-    all = touching(all, base, base + 64 * size - 1);
-    if (all.n == 0) return QW_EXPR_NONE;
-    if (all.v[0].first <= base && all.v[0].last >= base + 64 * size - 1) return any_tail(pool, left);
-    for (uint32_t i = 0; i <= 64; i++) {
-        qw_expr tail = QW_EXPR_NONE;
-        uint32_t first = base + i * size;
+    all = touching(all, base, last);
+    if (all.n == 0 || (left == 1 && base >= 0xD800 && base < 0xE000)) return QW_EXPR_NONE;
+    if (base && last != 0xDFFF && all.v[0].first <= base && all.v[0].last >= last) return any_tail(pool, left);
+    if (left == 1) return last_bytes(pool, all, base);
+    for (uint32_t i = begin; i < 64; i++) {
+        qw_expr tail = tails(pool, all, base + i * size, left - 1);
 
-        if (i < 64 && left == 1) tail = touching(all, first, first).n ? QW_EXPR_EMPTY : QW_EXPR_NONE;
-        else if (i < 64) tail = tails(pool, all, first, left - 1);
-        if (i && tail == rest) continue;
-        if (rest != QW_EXPR_NONE) {
-            qw_expr head = qw_expr_byte_range(pool, (uint8_t)(0x80 + pending), (uint8_t)(0x80 + i - 1));
-
-            head = qw_expr_concat(pool, head, rest);
-            qw_expr_push(pool, &pool->stack, head);
-        }
+        if (i > begin && tail == rest) continue;
+        push_branch(pool, 0x80 + pending, 0x80 + i - 1, rest);
         pending = i;
         rest = tail;
     }
+    push_branch(pool, 0x80 + pending, 0xBF, rest);
     return qw_expr_or_top(pool, stack);
 }
 
 /* Characters of more than one byte, put on the stack. */
 static void long_characters(qw_expr_pool *pool, ranges all)
 {
+    uint32_t pending = 0xC2;
+    qw_expr rest = QW_EXPR_NONE;
+
     for (uint32_t lead = 0xC2; lead <= 0xF4; lead++) {
         int left = lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
         uint32_t base = lead < 0xE0 ? (lead & 31) << 6 : lead < 0xF0 ? (lead & 15) << 12 : (lead & 7) << 18;
-        qw_expr tail = tails(pool, all, base, left), id;
+        qw_expr tail;
 
-        if (tail == QW_EXPR_NONE) continue;
-        id = qw_expr_concat(pool, one_byte(pool, (uint8_t)lead), tail);
-        qw_expr_push(pool, &pool->stack, id);
+        tail = tails(pool, all, base, left);
+        if (tail == rest) continue;
+        push_branch(pool, pending, lead - 1, rest);
+        pending = lead;
+        rest = tail;
     }
+    push_branch(pool, pending, 0xF4, rest);
 }
 
 static qw_expr escaped(qw_expr_pool *pool, const char *before, qw_expr last)

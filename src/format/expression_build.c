@@ -381,6 +381,7 @@ static void merge_decimals(qw_expr_pool *pool, size_t base)
     if (n) {
         qw_expr merged = qw_expr_decimal(pool, &spec);
 
+        if (pool->any_number) drop(pool, base, pool->any_number);
         qw_expr_push(pool, &pool->stack, merged);
         sort_unique(pool, base);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the files of the expressions share: nodes that are kept once each, and the tables beside them. Nothing outside
- * expression_*.c and characters.c includes this. */
+ * What the files of the expressions share: nodes that are kept once each, and the tables beside them. Beside those only
+ * the languages that are built node by node include this. */
 #ifndef QW_EXPRESSION_POOL_H
 #define QW_EXPRESSION_POOL_H
 
@@ -23,8 +23,9 @@ enum {
     QW_EXPR_IN_RAW = 1, /* every text of it is whole characters in that spelling */
     QW_EXPR_IN_JSON = 2,
     QW_EXPR_NULLABLE = 4,
-    QW_EXPR_EXACT = 8, /* `least` is the shortest length, UINT32_MAX for no text; else at most that */
-    QW_EXPR_DEEPEST = 400,
+    QW_EXPR_EXACT = 8,     /* `least` is the shortest length, UINT32_MAX for no text; else at most that */
+    QW_EXPR_FORMATS = 10,  /* enforced by text_formats.c */
+    QW_EXPR_DEEPEST = 128, /* parts within parts; derivatives recurse so deep */
 };
 
 typedef struct qw_expr_node {
@@ -61,7 +62,8 @@ struct qw_expr_pool {
     uint32_t partition_heads[256];
     uint16_t *pairs; /* of classes, while partitions are met */
     size_t cap_pairs;
-    qw_expr any_char[2], any_text[2]; /* by spelling; 0: not made yet */
+    qw_expr any_char[2], any_text[2], formats[2][QW_EXPR_FORMATS]; /* by spelling; 0: not made yet */
+    qw_expr any_number;                                            /* which holds every decimal; 0: not made yet */
     size_t bytes, max_bytes;
     qw_status status;
     char why[200];

@@ -83,13 +83,11 @@ static uint32_t partition_index(qw_expr_pool *pool, qw_expr id);
 static bool refine_by(qw_expr_pool *pool, qw_expr_partition *p, qw_expr id, uint32_t *last)
 {
     uint32_t index = partition_index(pool, id);
-    qw_expr_partition other;
 
     if (!index) return false;
     if (index == *last) return true;
     *last = index;
-    other = pool->partitions[index - 1];
-    return refine(pool, p, &other);
+    return refine(pool, p, &pool->partitions[index - 1]);
 }
 
 static bool make_partition(qw_expr_pool *pool, qw_expr id, qw_expr_partition *p)

@@ -205,7 +205,9 @@ static void test_characters(void)
     raw = qw_expr_any_text(pool, QW_SPELL_RAW);
     json = qw_expr_any_text(pool, QW_SPELL_JSON);
     CHECK(qw_expr_accepts(pool, raw, qw_text_of("a\n\"\xe2\x82\xac\xf0\x9f\x98\x80")));
-    CHECK(!qw_expr_accepts(pool, raw, qw_text_of("\xc0\x80")));
+    for (int i = 0; i < 3; i++) /* overlong forms */
+        CHECK_EQ(qw_expr_walk(pool, raw, qw_text_of(i == 0 ? "\xc1" : i == 1 ? "\xe0\x9f" : "\xf0\x8f")), QW_EXPR_NONE);
+    CHECK(qw_expr_accepts(pool, raw, qw_text_of("\xc2\x80\xe0\xa0\x80\xf0\x90\x80\x80\xed\x9f\xbf\xf4\x8f\xbf\xbf")));
     CHECK_EQ(qw_expr_walk(pool, raw, qw_text_of("\xed\xa0")), QW_EXPR_NONE); /* a surrogate */
     CHECK_EQ(qw_expr_walk(pool, raw, qw_text_of("\xf4\x90")), QW_EXPR_NONE); /* above U+10FFFF */
     CHECK(qw_expr_accepts(pool, json, qw_text_of("\\\"\\\\\\b\\t\\n\\f\\r\\u0000\\u001f/\x7f")));
