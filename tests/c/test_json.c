@@ -4,8 +4,10 @@
 #include "check.h"
 #include "base/json.h"
 #include "base/jsonscan.h"
+#include "base/pool.h"
 #include "base/quote_text.h"
 
+#include <cJSON.h>
 #include <stdlib.h>
 
 static qw_status parse(const char *text, qw_json **out, qw_error *err)
@@ -228,8 +230,62 @@ static void test_json_shown_text_is_cut_between_characters(void)
     CHECK_STR(shown + 58, "x..");
 }
 
+static void parse_some(void *arg, int32_t first, int32_t last, int32_t thread)
+{
+    bool *parsed = arg;
+
+    (void)thread;
+    for (int32_t i = first; i < last; i++) {
+        qw_json *json = NULL;
+
+        parsed[i] = parse("[1, {\"a\": \"b\"}]", &json, NULL) == QW_OK;
+        qw_json_free(json);
+    }
+}
+
+/* Several threads parse first at once: each in our memory, none while the hooks are half set. */
+static void test_json_the_first_parses_may_come_together(void)
+{
+    enum { N = 64 };
+    bool parsed[N] = {false};
+    qw_pool *pool;
+    qw_error err;
+    int64_t live, made;
+
+    if (qw_pool_new(&pool, 4, &err)) CHECK_EQ(qw_pool_new(&pool, 1, &err), QW_OK); /* a build without threads */
+    live = qw_alloc_test_live();
+    qw_alloc_test_fail(-1); /* counts from here */
+    qw_pool_run(pool, N, 1, parse_some, parsed);
+    made = qw_alloc_test_count();
+    for (int i = 0; i < N; i++) CHECK(parsed[i]);
+    CHECK(made >= N * 4); /* an array, two values, an object with its key and text */
+    CHECK_EQ(qw_alloc_test_live(), live);
+    qw_pool_free(pool);
+}
+
+static void *no_memory(size_t bytes)
+{
+    (void)bytes;
+    return NULL;
+}
+
+/* The hooks are one place for the whole process: what a host puts there afterwards is not written over by a parse. */
+static void test_json_hooks_are_set_once(void)
+{
+    cJSON_Hooks refusing = {no_memory, free};
+    qw_json *json = NULL;
+    qw_error err;
+
+    CHECK_EQ(parse("[1]", &json, &err), QW_OK);
+    qw_json_free(json);
+    cJSON_InitHooks(&refusing);
+    CHECK_EQ(parse("[1]", &json, &err), QW_ERR_MEMORY);
+    cJSON_InitHooks(NULL);
+}
+
 int main(void)
 {
+    test_json_the_first_parses_may_come_together(); /* before any other */
     test_json_valid_texts_parse();
     test_json_invalid_texts_are_format_errors_with_the_place();
     test_json_nesting_is_bounded();
@@ -240,5 +296,6 @@ int main(void)
     test_json_unescape_gives_utf8();
     test_json_writer_round_trips();
     test_json_shown_text_is_cut_between_characters();
+    test_json_hooks_are_set_once(); /* after all others: it leaves cJSON the C library's memory */
     return check_done();
 }
