@@ -112,18 +112,23 @@ function longFunctions(file, text) {
   return faults;
 }
 
-/** Faults of src/, and long functions of its tests, as sentences. */
+/** What is too long to be seen whole, and banners: a part that wants one wants a file. */
+function sizesOfC(file, text) {
+  const faults = longFunctions(file, text);
+  if (isLong(text)) faults.push(`${file}: longer than ${LONGEST_FILE} lines`);
+  if (/^\/[*/] ?[-=*#]{3}/m.test(text)) faults.push(`${file}: has a banner; a part of it that wants one wants a file`);
+  return faults;
+}
+
+/** Faults of src/, and what is too long in its tests, as sentences. */
 export function faultsOfC() {
   const files = filesBelow('src', /\.[ch]$/);
   const graph = emptyGraph(files.map(moduleOf));
   const uses = (file, target) => graph.get(moduleOf(file))?.add(moduleOf(target));
-  const faults = filesBelow('tests/c', /\.[ch]$/).flatMap((file) =>
-    longFunctions(file, readFileSync(at(file), 'utf8')),
-  );
+  const faults = filesBelow('tests/c', /\.[ch]$/).flatMap((file) => sizesOfC(file, readFileSync(at(file), 'utf8')));
   for (const file of files) {
     const text = readFileSync(at(file), 'utf8');
-    if (isLong(text)) faults.push(`${file}: longer than ${LONGEST_FILE} lines`);
-    faults.push(...longFunctions(file, text));
+    faults.push(...sizesOfC(file, text));
     for (const name of includesOf(text)) {
       if (name === 'cJSON.h') {
         if (file !== 'src/base/json.c') faults.push(`${file}: only json.c includes cJSON.h`);

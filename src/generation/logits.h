@@ -47,9 +47,4 @@ qw_status qw_logits_check_custom(const qw_settings *s, const qw_history *h, floa
 qw_status qw_logits_warp(const qw_settings *s, const qw_history *h, qw_logits_scratch *scratch, float *scores,
                          qw_error *err);
 
-/* log softmax of scores at id, and of the n <= n_vocab largest: top[i] id, value[i] log-probability, descending, ties
- * by lower id. NaN counts as -inf, +inf as the largest float. */
-float qw_logprob(const float *scores, int32_t n_vocab, int32_t id);
-void qw_logprobs_top(const float *scores, int32_t n_vocab, int32_t n, int32_t *top, float *value);
-
 #endif

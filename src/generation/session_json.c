@@ -3,6 +3,7 @@
 #include "generation/session_json.h"
 
 #include "base/json.h"
+#include "generation/logprobs.h"
 
 #include <string.h>
 

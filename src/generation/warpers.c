@@ -113,8 +113,6 @@ static float climb_to_limit(const climb *c, double *below)
     return from_ordered(lo);
 }
 
-/* ---- the list */
-
 static qw_status nothing_left(const qw_history *h, qw_error *err)
 {
     return qw_fail(err, QW_ERR_USAGE, "step %d: the settings leave no token to choose: loosen what forbids tokens",
@@ -192,8 +190,6 @@ static void resum(list *l)
     l->sum = qw_weights_sum(l->weight, l->n);
     l->base = 0;
 }
-
-/* ---- the rules */
 
 /* The k-th largest of n values (k <= n). */
 static float kth_largest(const float *values, int32_t n, int32_t k)

@@ -20,8 +20,6 @@ typedef struct conf {
     char where[200];     /* what is being checked, for failures */
 } conf;
 
-/* ---- counting */
-
 void conf_where(conf *c, const char *format, ...) QW_PRINTF(2, 3);
 /* Counts one check; a failure prints `where` and the text, which holds both values. Returns ok. */
 bool conf_check(conf *c, bool ok, const char *format, ...) QW_PRINTF(3, 4);
@@ -36,7 +34,7 @@ bool conf_near(conf *c, const char *what, const float *got, const float *want, s
                bool relative);
 bool conf_same_bits(conf *c, const char *what, const float *got, const float *want, size_t n);
 
-/* ---- fixtures. All read failures count as failed checks. */
+/* Fixtures: all read failures count as failed checks. */
 
 /* Memory for n things or the end of the program; freed with qw_free. */
 void *conf_new(size_t n, size_t size);
@@ -67,15 +65,11 @@ float *conf_read_f32(conf *c, const char *folder, const qw_json *array, size_t n
 /* A number, or one of "inf", "-inf", "nan". */
 float conf_float(const qw_json *node);
 
-/* ---- distributions */
-
 /* log of the sum of exponentials, in double. */
 double conf_log_sum_exp(const float *x, size_t n);
 int32_t conf_argmax(const float *x, size_t n);
 /* KL(reference || got) over the whole vocabulary, in nats. */
 double conf_divergence(const float *reference, const float *got, size_t n);
-
-/* ---- rows */
 
 /* Rows without their left padding. */
 typedef struct conf_rows {
@@ -87,8 +81,6 @@ typedef struct conf_rows {
 conf_rows conf_rows_of(const qw_json *input_ids, const qw_json *mask);
 void conf_rows_free(conf_rows *rows);
 qw_prompts conf_prompts(const conf_rows *rows);
-
-/* ---- engines */
 
 /* A loaded engine, or NULL and a failure. options: qw_engine_new's. */
 qw_engine *conf_load(conf *c, const char *path, const char *options);
@@ -122,7 +114,7 @@ qw_status conf_run_generation(qw_engine *e, const conf_generation *g, qw_json **
  * caller's. */
 qw_ids conf_padded(const conf_generation *g, const qw_json *result, int32_t row);
 
-/* ---- parts, each over c->folder */
+/* Parts, each over c->folder. */
 
 void conf_tokenizer(conf *c);
 void conf_checkpoints(conf *c);

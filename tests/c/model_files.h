@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- bytes. Out of memory ends the test: these are the test's own buffers, and never count as the library's. */
+/* Out of memory ends the test: these are the test's own buffers, and never count as the library's. */
 
 typedef struct bytes {
     uint8_t *v;
@@ -55,8 +55,6 @@ static inline void put_text(bytes *b, const char *text)
     put_u64(b, strlen(text));
     put(b, text, strlen(text));
 }
-
-/* ---- GGUF */
 
 typedef struct gguf {
     bytes values, infos, data;
@@ -277,8 +275,6 @@ static inline bytes tiny_gguf(uint32_t type, uint32_t n_layer)
     return gguf_file(&g);
 }
 
-/* ---- safetensors */
-
 /* 8 bytes of length, the header, n_data bytes of data. */
 static inline bytes safetensors_file(const char *header, size_t n_data)
 {
@@ -289,8 +285,6 @@ static inline bytes safetensors_file(const char *header, size_t n_data)
     put_weights(&b, n_data, &seed);
     return b;
 }
-
-/* ---- files in memory, and the loader's dialogue over them */
 
 typedef struct mem_file {
     const char *name;
@@ -385,8 +379,6 @@ static inline qw_status load_one(const char *name, bytes content, qw_model *m, q
 
     return load_files(&in, m, err);
 }
-
-/* ---- files on disk */
 
 static inline bytes read_path(const char *path)
 {

@@ -170,8 +170,6 @@ static void test_config_yarn_attention_factor_replaces_the_default(void)
     CHECK_NEAR(scale, 1, 0);
 }
 
-/* ---- config.json */
-
 #define SIZES                                                                                                          \
     "\"model_type\":\"qwen2\",\"num_hidden_layers\":4,\"hidden_size\":64,\"intermediate_size\":96,"                    \
     "\"num_attention_heads\":4,\"num_key_value_heads\":2,\"max_position_embeddings\":512,"

@@ -17,8 +17,6 @@ static uint32_t roll(uint32_t n)
     return (dice >> 8) % n;
 }
 
-/* ---- the twin: a tree, and whether it takes a piece of a text */
-
 typedef enum tree_kind { T_EMPTY, T_SET, T_CONCAT, T_OR, T_AND, T_NOT, T_REPEAT } tree_kind;
 
 typedef struct tree {
@@ -76,8 +74,6 @@ static bool takes(int t, int from, int to)
     if (!*k) *k = takes_new(&trees[t], from, to) ? 1 : -1;
     return *k > 0;
 }
-
-/* ---- the same tree in both */
 
 static qw_expr make_tree(qw_expr_pool *pool, qw_expr *ids, int n)
 {

@@ -6,8 +6,6 @@
 #include "model_checks.h"
 #include "model_files.h"
 
-/* ---- GGUF's keys */
-
 /* Loads a tiny file in which one key is left out, or is another text or number. */
 static qw_status load_with(const char *key, const char *text, const uint32_t *number, qw_model *m, qw_error *err)
 {

@@ -9,8 +9,6 @@
 
 static const char *root;
 
-/* ---- checkpoints */
-
 static void test_loader_checkpoints_are_the_same_however_they_are_fed(void)
 {
     static const char *const names[] = {

@@ -81,8 +81,6 @@ static void test_loader_sniffs_a_file_of_any_name(void)
     free(file.v);
 }
 
-/* ---- shards */
-
 static void shard_keys(gguf *g, uint32_t no, uint32_t count, uint32_t n_tensors)
 {
     gguf_u32(g, "split.no", no);
@@ -207,8 +205,6 @@ static void test_loader_one_of_one_is_an_ordinary_file(void)
     free(file.content.v);
 }
 
-/* ---- the dialogue */
-
 static void test_loader_headers_only_knows_the_same_figures(void)
 {
     mem_file file = {"t.gguf", tiny_gguf(QW_Q8_0, 12)};
@@ -269,8 +265,6 @@ static void test_loader_misuse_is_an_error(void)
     qw_loader_free(NULL);
 }
 
-/* ---- hostile files */
-
 static void test_loader_every_prefix_is_refused(void)
 {
     bytes file = tiny_gguf(QW_Q4_0, 1);
@@ -311,8 +305,6 @@ static void test_loader_every_changed_byte_is_survived(void)
     CHECK_EQ(qw_alloc_test_live(), live);
     free(file.v);
 }
-
-/* ---- memory */
 
 /* Refuses each allocation of a load in turn. */
 static void check_refusals(const mem_file *files, size_t n_files, const char *main_name)

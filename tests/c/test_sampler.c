@@ -221,8 +221,6 @@ static void test_known_draws(void)
     }
 }
 
-/* ---- draws against the exact distribution */
-
 enum { N_TOKENS = 700, DRAWS = 20000 };
 
 /* Pearson's statistic over cells of at least 5 expected draws (rarer ids share one), and its degrees of freedom. */

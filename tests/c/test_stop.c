@@ -34,8 +34,6 @@ static qw_buf read_all(const char *path)
     return text;
 }
 
-/* ---- vocabularies */
-
 /* Few letters, so that stop strings begin often; characters of 2 to 4 bytes in pieces; special and other added tokens.
  * */
 static qw_tokenizer *made_up(void)
@@ -129,8 +127,6 @@ static void test_random(const qw_tokenizer *t, int32_t n_samples)
     /* Both outcomes are met often, or the test shows little. */
     CHECK(n_stopped > n_with_stops / 10 && n_stopped < n_with_stops * 99 / 100);
 }
-
-/* ---- by hand */
 
 /* Tokens as texts ("" ends them; the first n_prompt are the prompt), stop strings likewise: what each push releases,
  * joined by '|', then what finish does; '!' where it stopped. */
@@ -307,8 +303,6 @@ static void test_long(void)
     qw_tokenizer_free(t);
     qw_buf_free(&got);
 }
-
-/* ---- Transformers' cases */
 
 static int32_t read_ids(const qw_json *array, int32_t *out)
 {

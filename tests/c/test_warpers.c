@@ -192,8 +192,6 @@ static void test_warpers_against_twin(void)
     }
 }
 
-/* ---- edges */
-
 /* settings for n tokens from JSON, all of which must be good */
 static qw_settings parse(const char *json, int32_t n)
 {

@@ -24,8 +24,6 @@ static qw_status load_checkpoint(const char *name, qw_quantize quantize, qw_mode
     return status;
 }
 
-/* ---- values: what is kept is what the file says */
-
 /* The rows of a tensor of a checkpoint with one safetensors file, as float32, through the header reader alone. */
 static float *file_values(const char *name, const char *tensor, size_t *n)
 {
@@ -154,8 +152,6 @@ static void test_weights_quantising_picks_the_layouts(void)
         qw_model_free(&m);
     }
 }
-
-/* ---- shapes, on a directory without files */
 
 typedef struct directory {
     qw_tensors list;
@@ -320,8 +316,6 @@ static void test_weights_names_must_be_exact(void)
     qw_tensors_free(&d.list);
     qw_model_free(&d.m);
 }
-
-/* ---- weights that are no numbers */
 
 static void set_bytes(uint8_t *dst, uint32_t bits, int n)
 {
