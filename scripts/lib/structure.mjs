@@ -17,8 +17,8 @@ const C_ROOMS = {
   kernels: ['base'],
   model: ['kernels', 'tokenizer', 'base'],
   files: ['model', 'kernels', 'tokenizer', 'base'],
-  generation: ['model', 'kernels', 'tokenizer', 'base'],
-  engine: ['qw.h', 'generation', 'files', 'model', 'kernels', 'tokenizer', 'base'],
+  generation: ['model', 'kernels', 'format', 'tokenizer', 'base'],
+  engine: ['qw.h', 'generation', 'files', 'model', 'kernels', 'format', 'tokenizer', 'base'],
   hosts: ['qw.h', 'base'],
 };
 

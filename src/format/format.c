@@ -32,8 +32,8 @@ static qw_status make_regex(qw_format *f, const qw_json *root, qw_error *err)
 
     if (!regex || qw_json_kind_of(regex) != QW_JSON_STRING) return wrong(root, "regex", "a pattern", err);
     if (flags && qw_json_kind_of(flags) != QW_JSON_STRING) return wrong(root, "flags", "a text", err);
-    return qw_regex_parse(f->pool, qw_text_of(qw_json_string(regex)), qw_text_of(qw_json_string(flags)),
-                          QW_REGEX_WHOLE, QW_SPELL_RAW, &f->start, err);
+    return qw_regex_parse(f->pool, qw_text_of(qw_json_string(regex)), qw_text_of(qw_json_string(flags)), QW_REGEX_WHOLE,
+                          QW_SPELL_RAW, &f->start, err);
 }
 
 static qw_status make_choice(qw_format *f, const qw_json *root, qw_error *err)

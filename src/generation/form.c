@@ -70,7 +70,8 @@ qw_status qw_form_apply(qw_format *format, const qw_form_place *place, const qw_
                        "step %d: response_format leaves no token that the other settings allow%s: loosen what forbids "
                        "tokens, or the form",
                        place->step,
-                       may_end && !settings->eos.n ? " (the text is complete, and eos_token_id has no id to end it)" : "");
+                       may_end && !settings->eos.n ? " (the text is complete, and eos_token_id has no id to end it)"
+                                                   : "");
     if (settings->finish_in_budget && place->left >= 0 && place->left <= NEAR_THE_END)
         keep_what_fits(format, place, settings, tokenizer, scores, n_vocab);
     return QW_OK;

@@ -217,6 +217,21 @@ static qw_status reserve_logprobs(const making *m, qw_error *err)
         job->settings.logprobs, job->n_rows, (double)json);
 }
 
+/* The form that the answers must have, and every row at its beginning. */
+static qw_status make_format(const making *m, qw_error *err)
+{
+    qw_job *job = m->job;
+    const qw_buf *json = &job->settings.response_format;
+
+    if (!json->n) return QW_OK;
+    if (!m->model->tokenizer)
+        return qw_fail(err, QW_ERR_USAGE, "response_format needs a tokenizer, and this model came without one");
+    if (!m->limits->masks->n_words) QW_TRY(qw_masks_new(m->limits->masks, m->model->tokenizer, err));
+    QW_TRY(qw_format_new(&job->format, (qw_text){json->bytes, json->n}, m->limits->masks, err));
+    for (int32_t r = 0; job->format && r < job->n_rows; r++) job->rows[r].form = qw_format_start(job->format);
+    return QW_OK;
+}
+
 static qw_status make_generation(making *m, qw_error *err)
 {
     qw_job *job = m->job;
@@ -231,6 +246,7 @@ static qw_status make_generation(making *m, qw_error *err)
             return qw_fail(err, QW_ERR_USAGE,
                            "stop_strings need a tokenizer, and this model came without one: use eos_token_id");
     }
+    QW_TRY(make_format(m, err));
     job->width = qw_max(job->width, padding);
     for (int32_t r = 0; r < job->n_rows; r++) job->rows[r].n_pad = job->width - job->rows[r].n_prompt;
     QW_TRY(check_lengths(m, err));
@@ -285,6 +301,7 @@ void qw_job_free(qw_job *job)
     qw_free(job->hidden_states);
     qw_buf_free(&job->json);
     qw_stops_free(job->stops);
+    qw_format_free(job->format);
     qw_settings_free(&job->settings);
     *job = (qw_job){0};
 }

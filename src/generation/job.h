@@ -4,6 +4,7 @@
 #ifndef QW_JOB_H
 #define QW_JOB_H
 
+#include "format/format.h"
 #include "generation/sampler.h"
 #include "generation/settings.h"
 #include "generation/stop.h"
@@ -42,6 +43,7 @@ typedef struct qw_start {
 /* What a job must fit. */
 typedef struct qw_limits {
     int32_t n_ctx, max_rows;
+    qw_masks *masks; /* of the model's vocabulary, made with the first job that has a form */
 } qw_limits;
 
 /* A row of a job: one sequence. */
@@ -52,7 +54,8 @@ typedef struct qw_row {
     int32_t n_prompt, n_pad, n_cached;
     qw_rng rng;
     qw_row_text text;
-    qw_buf shown; /* all text released so far */
+    qw_buf shown;  /* all text released so far */
+    uint32_t form; /* the state of the job's format behind its tokens */
     qw_finish finish;
 } qw_row;
 
@@ -70,7 +73,8 @@ typedef struct qw_job {
     qw_job_state state;
     qw_settings settings;
     qw_stops *stops;
-    qw_row *rows; /* [n_rows], prompt-major */
+    qw_format *format; /* NULL: any text */
+    qw_row *rows;      /* [n_rows], prompt-major */
     int32_t n_rows, width;
     bool prefill;     /* the last step read prompts */
     float *raw;       /* [n_rows][n_vocab] scores before processing, where logprobs are asked for */

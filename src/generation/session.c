@@ -83,6 +83,7 @@ void qw_session_free(qw_session *s)
     qw_free(s->pass.row);
     qw_free(s->pass.ids);
     qw_logits_scratch_free(&s->logits);
+    qw_masks_free(&s->masks);
     qw_scratch_free(&s->scratch);
     qw_timelines_free(&s->timelines);
     *s = (qw_session){0};
@@ -148,7 +149,7 @@ static void assign_timelines(qw_session *s, const qw_start *start)
 
 qw_status qw_session_begin(qw_session *s, const qw_start *start, qw_error *err)
 {
-    qw_limits limits = {s->options.n_ctx, s->options.max_rows};
+    qw_limits limits = {s->options.n_ctx, s->options.max_rows, &s->masks};
     qw_job job = {0};
     qw_status status;
 

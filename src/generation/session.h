@@ -37,6 +37,7 @@ typedef struct qw_session {
     qw_scratch scratch;
     qw_logits_scratch logits;
     qw_begun pass;
+    qw_masks masks; /* zero until a job has a form */
     qw_job job;
 } qw_session;
 

@@ -147,7 +147,11 @@ static qw_status write_sequences(const qw_session *s, qw_buf *out, qw_error *err
         QW_TRY(qw_json_write_string(out, (qw_text){row->shown.bytes, row->shown.n}, err));
         QW_TRY(qw_buf_printf(out, err, ",\"token_ids\":"));
         QW_TRY(write_ids(out, line->ids + row->n_prompt, line->n - row->n_prompt, err));
-        QW_TRY(qw_buf_printf(out, err, ",\"finish_reason\":\"%s\"}", qw_finish_name(row->finish)));
+        QW_TRY(qw_buf_printf(out, err, ",\"finish_reason\":\"%s\"", qw_finish_name(row->finish)));
+        if (s->job.format)
+            QW_TRY(qw_buf_printf(out, err, ",\"format\":{\"complete\":%s}",
+                                 qw_format_may_end(s->job.format, row->form) ? "true" : "false"));
+        QW_TRY(qw_buf_append(out, "}", 1, err));
     }
     return QW_OK;
 }

@@ -13,7 +13,7 @@ void qw_settings_init(qw_settings *s, const qw_model *model)
     memset(s, 0, sizeof *s);
     s->max_new_tokens = s->max_length = s->min_length = s->min_new_tokens = -1;
     s->max_time = -1;
-    s->skip_special_tokens = true;
+    s->skip_special_tokens = s->finish_in_budget = true;
     s->temperature = s->top_p = s->typical_p = 1;
     s->min_p = -1;
     s->top_k = TOP_K_DEFAULT;
@@ -36,6 +36,7 @@ void qw_settings_free(qw_settings *s)
     qw_free(s->sequence_bias);
     qw_free(s->logit_bias);
     qw_buf_free(&s->rng_state);
+    qw_buf_free(&s->response_format);
     qw_buf_free(&s->notes);
     memset(s, 0, sizeof *s);
 }

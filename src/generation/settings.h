@@ -44,12 +44,14 @@ typedef struct qw_settings {
     bool sequences_of_file, max_length_of_file; /* the model's file alone asks for it: what does not fit is a note */
     uint32_t seed;
     bool has_seed;
-    qw_buf rng_state;      /* empty: none */
-    int32_t logprobs;      /* -1: none; else how many of the most probable are told beside the chosen one */
-    bool custom_processor; /* a caller's module edits the scores between the processors and the warpers */
-    bool chat;             /* called through chat(): do_sample follows a temperature > 0 that is given */
-    int32_t n_ids;         /* ids from here on are never chosen: in chat the tokenizer's, else the vocabulary's size */
-    qw_buf notes;          /* one remark a line */
+    qw_buf rng_state;       /* empty: none */
+    qw_buf response_format; /* api.d.ts' object as JSON text (format/format.h); empty: any text */
+    bool finish_in_budget;  /* near the limit only what can still be completed */
+    int32_t logprobs;       /* -1: none; else how many of the most probable are told beside the chosen one */
+    bool custom_processor;  /* a caller's module edits the scores between the processors and the warpers */
+    bool chat;              /* called through chat(): do_sample follows a temperature > 0 that is given */
+    int32_t n_ids;          /* ids from here on are never chosen: in chat the tokenizer's, else the vocabulary's size */
+    qw_buf notes;           /* one remark a line */
 } qw_settings;
 
 /* Transformers' defaults, with the pad and the ids of the model. */

@@ -40,6 +40,8 @@ typedef enum qw_setting_id {
     QW_KEY_RUN_OPTIONS, /* from here on: of a call only, never of a file */
     QW_KEY_SEED = QW_KEY_RUN_OPTIONS,
     QW_KEY_RNG_STATE,
+    QW_KEY_RESPONSE_FORMAT,
+    QW_KEY_FINISH_IN_BUDGET,
     QW_KEY_LOGPROBS,
     QW_KEY_SKIP_SPECIAL_TOKENS,
     QW_KEY_CUSTOM_PROCESSOR,

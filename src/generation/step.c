@@ -5,6 +5,7 @@
 
 #include "base/arithmetic.h"
 #include "base/assert.h"
+#include "generation/form.h"
 #include "generation/pass.h"
 
 #include <string.h>
@@ -109,12 +110,32 @@ static qw_status take_token(qw_session *s, qw_row *row, int32_t id, qw_error *er
     const qw_tokenizer *t = s->model->tokenizer;
 
     qw_timeline_append(&s->timelines, row->timeline, &id, 1);
+    if (s->job.format && !contains(&g->eos, id))
+        row->form = qw_format_after(s->job.format, row->form, qw_tokenizer_token_bytes(t, id));
     if (t) QW_TRY(qw_row_text_push(&row->text, s->job.stops, t, id, g->skip_special_tokens, &row->shown, err));
     if (contains(&g->eos, id)) row->finish = QW_FINISH_EOS;
     else if (row->text.stopped) row->finish = QW_FINISH_STOP_STRING;
     else if (at_length(s, row)) row->finish = QW_FINISH_LENGTH;
     if (row->finish && !row->text.stopped && t) return qw_row_text_finish(&row->text, &row->shown, err);
     return QW_OK;
+}
+
+/* How many tokens the row may still get. */
+static int32_t tokens_left(const qw_session *s, const qw_row *row)
+{
+    const qw_settings *g = &s->job.settings;
+    int32_t n = qw_row_ids(s, row)->n, left = s->options.n_ctx - n;
+
+    if (g->max_new_tokens >= 0) return qw_min(left, g->max_new_tokens - n_new(s, row));
+    return g->max_length >= 0 ? qw_min(left, g->max_length - n - row->n_pad) : left;
+}
+
+static qw_status apply_form(const qw_session *s, const qw_row *row, float *scores, qw_error *err)
+{
+    qw_form_place place = {row->form, n_new(s, row), tokens_left(s, row)};
+
+    return qw_form_apply(s->job.format, &place, &s->job.settings, s->model->tokenizer, scores, s->model->config.n_vocab,
+                         err);
 }
 
 /* Of a row up to the id whose successor is scored. */
@@ -141,6 +162,7 @@ static qw_status choose(qw_session *s, int32_t i, qw_error *err)
     float *scores = qw_session_logits(s, i);
     qw_event *event;
 
+    if (s->job.format) QW_TRY(apply_form(s, row, scores, err));
     QW_TRY(qw_logits_warp(g, &h, &s->logits, scores, err));
     if (g->do_sample) QW_TRY(qw_choose_sample(scores, n_vocab, step, &row->rng, &id, err));
     else QW_TRY(qw_choose_greedy(scores, n_vocab, step, &id, err));

@@ -105,7 +105,8 @@ static qw_status add_setting(qw_buf *object, const char *key, const char *value,
     QW_TRY(qw_buf_append(object, object->n > 1 ? ", " : "", object->n > 1 ? 2 : 0, err));
     QW_TRY(qw_json_write_string(object, qw_text_of(key), err));
     QW_TRY(qw_buf_append(object, ": ", 2, err));
-    if (is_json_value(value)) return qw_buf_append(object, value, strlen(value), err);
+    if (strcmp(key, "response_format") != 0 && is_json_value(value))
+        return qw_buf_append(object, value, strlen(value), err);
     return qw_json_write_string(object, qw_text_of(value), err);
 }
 
