@@ -59,6 +59,8 @@ export const SETTINGS = {
   forced_eos_token_id: { kind: 'ids', group: 'end', hint: 'the last token that length or context allows' },
   pad_token_id: { kind: 'integer', group: 'end', hint: 'fills short rows of padded_ids' },
   max_time: { kind: 'number', group: 'end', hint: 'seconds' },
+  response_format: { kind: 'json', group: 'end', hint: 'its form: {"type": "choice", "choices": ["yes", "no"]}' },
+  finish_in_budget: { kind: 'boolean', group: 'end', hint: 'near the limit, only what completes the form' },
 
   seed: { kind: 'integer', group: 'run', hint: 'the same seed, the same answer' },
   rng_state: { kind: 'text', group: 'run', hint: 'goes on from a result that had it' },

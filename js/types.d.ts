@@ -193,11 +193,22 @@ export interface GenerationSettings {
   num_return_sequences?: number;
 }
 
+/** The form that an answer has, held token by token: what cannot be completed is never chosen. */
+export type ResponseFormat =
+  | { type: 'text' }
+  /** ECMA-262's regular part, with the u flag; the whole text matches. Lookaround, backreferences and \\b are refused by name. */
+  | { type: 'regex'; regex: string | RegExp }
+  | { type: 'choice'; choices: string[] };
+
 export interface RunOptions {
   /** Unsigned 32-bit; default: random, and told in Result. Row r has the seed (seed + r) mod 2^32. */
   seed?: number;
   /** Continues a generator where an earlier Result left it; instead of seed. */
   rng_state?: string;
+  /** The form of every answer of the call; it combines with every other setting. Default: any text. */
+  response_format?: ResponseFormat;
+  /** Default true: where max_new_tokens or the context comes near, only what can still be completed is chosen. Without a response_format it does nothing. */
+  finish_in_budget?: boolean;
   /** Log-probabilities of the chosen and of the n most probable tokens, before (raw) and after processing. */
   logprobs?: number;
   /** Default true. */
@@ -250,6 +261,8 @@ export interface Sequence {
   /** New tokens only, the end-of-sequence token included where it ended the row, without padding. */
   token_ids: number[];
   finish_reason: FinishReason;
+  /** Where a response_format is given: whether the text may end where it does. */
+  format?: { complete: boolean };
 }
 
 export interface Result {

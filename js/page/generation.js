@@ -154,6 +154,7 @@ export function packSettings(settings, { custom, chat, fileStops }) {
     if (!OWN_KEYS.includes(key)) sent[key] = value;
   }
   if ((sent.seed ?? sent.rng_state ?? null) === null) sent.seed = crypto.getRandomValues(new Uint32Array(1))[0];
+  if (sent.response_format) sent.response_format = formatAsText(sent.response_format);
   if (custom) sent.custom_processor = true;
   if (chat) sent.chat = true;
   /** @type {string[]} */
@@ -164,6 +165,22 @@ export function packSettings(settings, { custom, chat, fileStops }) {
   } catch (error) {
     throw qwenError('usage', `the settings cannot be written as JSON: ${messageOf(error)}`, error);
   }
+}
+
+/**
+ * A response_format as C reads it: JSON text, a RegExp as its source and flags.
+ * @param {any} format
+ */
+function formatAsText(format) {
+  if (typeof format !== 'object' || typeof format.type !== 'string') {
+    throw qwenError('usage', `response_format is ${JSON.stringify(format)}: an object with a type is wanted`);
+  }
+  const { regex } = format;
+  const isRegExp = Object.prototype.toString.call(regex) === '[object RegExp]';
+  const text = JSON.stringify(isRegExp ? { ...format, regex: regex.source, flags: regex.flags } : format);
+  if (/(^|[^\\])(\\\\)*\\u0000/.test(text))
+    throw qwenError('usage', 'response_format holds U+0000, which no text of a model has');
+  return text;
 }
 
 /**

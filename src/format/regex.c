@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEEPEST = 120, LONGEST = 1 << 18, NAMES_MAX = 64, END = UINT32_MAX };
+enum { DEEPEST = 120, LONGEST = 1 << 18, NAMES_MAX = 64 };
+
+#define END UINT32_MAX /* behind the last character */
 
 typedef struct parts {
     qw_anchored *v;

@@ -46,6 +46,8 @@ const VALUES = {
   pad_token_id: 4093,
   stop_strings: 'never there',
   max_time: 100,
+  response_format: '{"type": "regex", "regex": "[^]*"}',
+  finish_in_budget: false,
   num_return_sequences: 2,
   seed: 4294967295,
   logprobs: 2,
