@@ -13,6 +13,7 @@ after(() => engine.close());
 const regex = (pattern) => ({ type: 'regex', regex: pattern });
 const choice = (...choices) => ({ type: 'choice', choices });
 
+/** @param {object} settings @param {string | string[]} [prompt] */
 async function sequencesOf(settings, prompt = PROMPT) {
   return (await engine.generate(prompt, { max_new_tokens: 48, ...settings }).result).sequences;
 }
