@@ -148,8 +148,27 @@ export interface ModelInfo {
 export interface Message {
   role: 'system' | 'user' | 'assistant' | 'tool';
   content: string | Array<{ type: 'text'; text: string }> | null;
-  tool_calls?: unknown[];
+  tool_calls?: ToolCall[];
   [key: string]: unknown;
+}
+
+/** OpenAI's shapes; `parameters` is a JSON Schema. */
+export interface Tool {
+  type: 'function';
+  function: { name: string; description?: string; parameters?: object; strict?: boolean };
+}
+export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } };
+export interface ToolCall {
+  id: string;
+  type: 'function';
+  function: { name: string; arguments: string };
+}
+/** A piece of a call while it streams: id, type and name come with the first piece of an index, arguments' pieces joined are the JSON text. */
+export interface ToolCallDelta {
+  index: number;
+  id?: string;
+  type?: 'function';
+  function: { name?: string; arguments?: string };
 }
 
 /**
@@ -223,6 +242,14 @@ export interface RunOptions {
 
 export interface ChatOptions {
   tools?: unknown[];
+  /** 'auto' (default) leaves calls to the model, 'none' reads none; to force one ('required', a name) is refused for now. */
+  tool_choice?: ToolChoice;
+  /** false: the calls after the first are left out. Default true. */
+  parallel_tool_calls?: boolean;
+  /** 'lenient' (default) also takes an answer that is one bare or fenced call of a given tool. */
+  tool_parsing?: 'strict' | 'lenient';
+  /** Models that think in <think> tags: 'auto' (default) tells reasoning and text apart, 'raw' leaves all in text. */
+  thinking?: 'auto' | 'raw';
   /**
    * A conversation that leaves no room: 'error' (default) rejects with 'context'; 'oldest-turns' drops turns from the start until max_new_tokens (a
    * quarter of the context where none are given) fit; the system prompt and the last turn stay, and Result.notes tells what went.
@@ -233,6 +260,18 @@ export interface ChatOptions {
   /** The last message is an assistant's and is gone on with, as in Transformers' chat templates: what comes is the rest of it. Default false. */
   continue_final_message?: boolean;
 }
+
+/** A tool of runTools(): execute gets the parsed arguments; what it returns becomes the tool's turn, as text or JSON. */
+export type RunnableTool = Tool & { execute: (args: any, signal: AbortSignal) => unknown };
+
+export type RunToolsSettings = GenerationSettings &
+  RunOptions &
+  ChatOptions & {
+    /** Default 8. */
+    maxRounds?: number;
+    /** A tool that throws, or arguments that are no JSON: 'tell' (default) tells the model, 'throw' rejects. */
+    onError?: 'throw' | 'tell';
+  };
 
 export interface TokenLogprobs {
   token_id: number;
@@ -247,12 +286,15 @@ export interface Chunk {
   index: number;
   /** Whole UTF-8 characters only; never text that a stop string may still swallow. */
   text: string;
+  /** Of models that think, in chat(): what stands before the answer; text is then the answer alone. */
+  reasoning?: string;
+  tool_calls?: ToolCallDelta[];
   token_ids: number[];
   logprobs?: TokenLogprobs[];
 }
 
-/** 'length': max_new_tokens, max_length, or the context is full. 'aborted': the loop was left early. */
-export type FinishReason = 'eos' | 'stop_string' | 'length' | 'time' | 'stopping' | 'aborted';
+/** 'tool_calls': it ended by itself with whole calls. 'length': max_new_tokens, max_length, or the context is full. 'aborted': the loop was left early. */
+export type FinishReason = 'eos' | 'stop_string' | 'length' | 'time' | 'stopping' | 'aborted' | 'tool_calls';
 
 export interface Sequence {
   index: number;
@@ -263,6 +305,9 @@ export interface Sequence {
   finish_reason: FinishReason;
   /** Where a response_format is given: whether the text may end where it does. */
   format?: { complete: boolean };
+  /** Of chat(): the thought, '' for an empty one; absent where there was none. */
+  reasoning?: string;
+  tool_calls?: ToolCall[];
 }
 
 export interface Result {
@@ -273,7 +318,7 @@ export interface Result {
   rng_state: string;
   /** Remarks, as that a temperature was ignored because do_sample is false. */
   notes: string[];
-  usage: { prompt_tokens: number; cached_tokens: number; completion_tokens: number };
+  usage: { prompt_tokens: number; cached_tokens: number; completion_tokens: number; reasoning_tokens?: number };
   /** Milliseconds. */
   timings: { queue: number; prefill: number; decode: number };
 }

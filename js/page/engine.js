@@ -1,5 +1,6 @@
 // The public Engine, on the page's side: arguments are checked and made plain here, the work is a worker's. Calls wait in one
 // queue; a signal rejects its call at once, and the queue goes on when the worker has come to rest.
+import { AnswerParts, readingOf } from './answer-parts.js';
 import { attempt, park } from './attempts.js';
 import { Call } from './call.js';
 import { qwenError, throwIfAborted } from '../errors.js';
@@ -9,6 +10,7 @@ import { begin } from './load-request.js';
 import { plainMessages, plainTools } from './plain.js';
 import { checkedIds, checkedText, Conversations, isMessages, textPrompts } from './prompts.js';
 import { Queue } from './queue.js';
+import { runTools } from './run-tools.js';
 
 /**
  * @typedef {import('../types.js').ModelSource} ModelSource
@@ -195,12 +197,26 @@ export class Engine {
    */
   chat(messages, settings = {}) {
     return this.#run(() => {
-      const { tools, truncate, template, continue_final_message, ...rest } = takenSettings(settings);
+      const { tools, truncate, template, continue_final_message, ...more } = takenSettings(settings);
+      const { tool_choice, parallel_tool_calls, tool_parsing, thinking, ...rest } = more;
       const plain = plainMessages(messages, true);
-      const options = { tools: plainTools(tools) ?? undefined, truncate, template, continue_final_message };
+      const given = plainTools(tools);
+      const options = { tools: given ?? undefined, truncate, template, continue_final_message };
       const makePrompts = () => this.#parts.conversations.chat(plain, options, rest);
-      return { settings: rest, chat: true, makePrompts };
+      const reading = readingOf({ tool_choice, parallel_tool_calls, tool_parsing, thinking }, given);
+      return { settings: rest, chat: true, makePrompts, reading };
     });
+  }
+
+  /**
+   * Chat rounds until the model calls no more tools: each call's execute runs, its result becomes a tool's turn.
+   * @param {Message[]} messages
+   * @param {import('../types.js').RunnableTool[]} tools
+   * @param {import('../types.js').RunToolsSettings} [settings]
+   * @returns {Promise<{ messages: Message[], result: import('../types.js').Result }>} messages: with all that was said
+   */
+  runTools(messages, tools, settings = {}) {
+    return runTools((said, how) => this.chat(said, how), messages, tools, settings);
   }
 
   /**
@@ -259,8 +275,14 @@ export class Engine {
   }
 
   /**
-   * @typedef {{ settings: Settings, chat: boolean, makePrompts: () => Promise<Prompts> }} Run
-   *
+   * @typedef {object} Run
+   * @property {Settings} settings
+   * @property {boolean} chat
+   * @property {() => Promise<Prompts>} makePrompts
+   * @property {import('./answer-parts.js').Reading} [reading] how a conversation's answer is read
+   */
+
+  /**
    * @param {() => Run} take what the call gave, at once
    */
   #run(take) {
@@ -287,14 +309,18 @@ export class Engine {
     const { settings } = run;
     const { request, notes } = await this.#generateRequest(run);
     const stopping = settings.stopping ? new StoppingRows(settings.stopping) : null;
+    const [prompt] = request.prompts;
+    const parts = run.reading ? new AnswerParts(run.reading, 'text' in prompt ? prompt.text : '') : null;
     const onChunks = (/** @type {import('../types.js').Chunk[]} */ chunks, /** @type {boolean} */ ask) => {
-      port.push(chunks);
+      port.push(parts ? parts.take(chunks) : chunks);
       const end = stopping?.ended(chunks) ?? [];
       if (stopping?.fault) call.cancel('hard');
       else if (ask) call.decide(end);
     };
     try {
-      const result = await call.send('generate', request, { onChunks, onProgress: settings.onProgress });
+      const told = await call.send('generate', request, { onChunks, onProgress: settings.onProgress });
+      const { result, rest } = parts ? parts.finish(told) : { result: told, rest: [] };
+      if (rest.length) port.push(rest);
       return { ...result, notes: [...notes, ...result.notes], timings: { ...result.timings, queue } };
     } catch (error) {
       throw stopping?.fault ?? withSuggestion(error, settings);

@@ -91,6 +91,13 @@ export class Conversations {
       written = { messages: developerAsSystem(messages), tools };
       probe = await this.#probed(rendering, written);
     }
+    if (probe?.losesAllTools) {
+      throw qwenError(
+        'usage',
+        `the ${tools?.length} tools leave no trace in the prompt: the chat template does not mention tools; ` +
+          `describe them in a system message, or give a template that knows them`,
+      );
+    }
     const parsed = withParsedArguments(written.messages, (message, call) => probe?.writesText(message, call) ?? false);
     const hasCalls = written.messages.some(({ tool_calls }) => tool_calls);
     const rendered = await firstThatRenders(

@@ -110,10 +110,14 @@ export class Probe {
     return this.#seen.some((part) => part.what === 'arguments' && part.index === index && part.call === call);
   }
 
+  /** Whether there are tools and the template mentions none of them. */
+  get losesAllTools() {
+    return Boolean(this.variables.tools?.length) && this.#lost('tool').length === this.variables.tools?.length;
+  }
+
   /** What leaves no trace, in words. */
   notes() {
     const tools = this.#lost('tool');
-    const all = tools.length === this.variables.tools?.length;
     return [
       ...this.#lost('text').map((index) => lostMessage(index, this.#messages[index].role)),
       ...this.#lost('call').map(
@@ -123,8 +127,8 @@ export class Probe {
       ...(tools.length === 0
         ? []
         : [
-            `${all ? 'the tools' : `tools ${tools.join(', ')}`} leave no trace in the prompt: the chat template does not ` +
-              `mention them; describe them in a system message, or give a template that knows tools`,
+            `tools ${tools.join(', ')} leave no trace in the prompt: the chat template does not mention them; ` +
+              `describe them in a system message, or give a template that knows tools`,
           ]),
     ];
   }

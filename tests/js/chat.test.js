@@ -237,7 +237,8 @@ test('a probe tells which messages, calls and tools a template passes over', () 
   assert.match(developer, /message 3 .*"developer"/);
   const lost = probed([{ ...say('assistant'), tool_calls: calls }], CHATML, tools).notes();
   assert.match(lost[0], /the tool calls of message 0 leave no trace/);
-  assert.match(lost[1], /the tools leave no trace in the prompt/);
+  assert.match(lost[1], /tools 0 leave no trace in the prompt/);
+  assert.ok(probed([say('user')], CHATML, tools).losesAllTools);
   const firstOnly = '{{ tools[0] | tojson }}{% for m in messages %}{{ m.content }}{% endfor %}';
   assert.match(probed([say('user')], firstOnly, [{ a: 'b' }, { c: 'd' }]).notes()[0], /^tools 1 leave no trace/);
   assert.deepEqual(probed([say('user', ' '), say('User', '')], qwen).notes(), []);

@@ -89,11 +89,11 @@ test('a developer is a system where the template has no such role', async () => 
   assert.ok(!plain.includes('Be brief.'), "applyChatTemplate() is Transformers' string");
 });
 
-test('roles, calls and tools that a template passes over are told in notes', async () => {
+test('roles and calls that a template passes over are told in notes, tools are refused', async () => {
   const tools = [{ type: 'function', function: { name: 'f' } }];
   const { notes } = await sent([{ role: 'human', content: 'Hi' }, user('Ho')], { template: QWEN });
   assert.match(notes.join('\n'), /^message 0 leaves no trace .* no role "human" \("user" is meant, perhaps\)$/);
-  assert.match((await sent([user('Hi')], { tools })).notes.join('\n'), /^the tools leave no trace in the prompt/);
+  await assert.rejects(sent([user('Hi')], { tools }), withCode('usage', /^the 1 tools leave no trace in the prompt/));
   assert.match(
     (await sent(asked('{}', 'x'), { template: R1 })).notes.join('\n'),
     /^the tool calls of message 1 leave no/,
