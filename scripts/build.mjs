@@ -17,5 +17,5 @@ await script(async () => {
   prepareFolders();
   buildWasm();
   await bundle();
-  finishPackage();
+  await finishPackage();
 });

@@ -1,4 +1,5 @@
 /** `serve`: a folder over HTTP, with the headers that give a page threads. */
+import { statSync } from 'node:fs';
 import { UsageError, parseOptions } from './options.js';
 import { out } from './output.js';
 import { startServer, strictPolicy } from './static-server.js';
@@ -22,8 +23,10 @@ export async function run(args) {
   const { values, words } = parseOptions(args, kinds, 1);
   const { port = 8080 } = values;
   if (!Number.isInteger(port) || port < 0 || port > 65535) throw new UsageError(`--port wants 0 to 65535, got ${port}`);
+  const folder = words[0] ?? '.';
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw new UsageError(`${folder} is no folder`);
   const server = await startServer({
-    folders: words[0] ?? '.',
+    folders: folder,
     port,
     host: values.host,
     isolation: !values['no-isolation'],

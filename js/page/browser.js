@@ -41,19 +41,16 @@ function besideWorker(url) {
   return beside ? `${beside[1]}template-worker.js${beside[2] ?? ''}` : undefined;
 }
 
+// Written so that bundlers see files that they copy: `new Worker(new URL(…))` would make them bundle a second one.
+const engineWorker = () => new URL('./worker.js', import.meta.url);
+const templateWorker = () => new URL('./template-worker.js', import.meta.url);
+
 /**
  * @param {string} name
  * @param {import('../host.js').ScriptUrl | undefined} url of another script than the one beside this module
  */
 function newWorker(name, url) {
-  const templates = name === TEMPLATE_WORKER;
-  const plain = globalThis.origin !== 'null' && !('trustedTypes' in globalThis);
-  // All are written out, so that bundlers see the files.
-  if (plain && !url && templates) return new Worker(new URL('./template-worker.js', import.meta.url), { name });
-  if (plain && !url) return new Worker(new URL('./worker.js', import.meta.url), { name });
-  const own = () =>
-    templates ? new URL('./template-worker.js', import.meta.url) : new URL('./worker.js', import.meta.url);
-  const script = url ?? own().href;
+  const script = url ?? (name === TEMPLATE_WORKER ? templateWorker() : engineWorker()).href;
   return new Worker(trusted(globalThis.origin === 'null' ? borrowed(String(script)) : script), { name });
 }
 
@@ -102,7 +99,7 @@ export const browserHost = {
         worker.onerror = (event) => {
           event.preventDefault?.();
           if (event.message) fail(new Error(event.message));
-          else void failToStart(String(url ?? new URL('./worker.js', import.meta.url)), fail);
+          else void failToStart(String(url ?? engineWorker()), fail);
         };
       },
       terminate: () => worker.terminate(),

@@ -1,10 +1,14 @@
 // What makes dist/ a package by itself: types, licence, notices, and the word that its scripts are modules.
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { bundleTypes } from './types.mjs';
 import { filesBelow } from '../lib/files.mjs';
 import { at, quietly, root, say } from '../lib/run.mjs';
 
+/** Folders that an earlier version of the build made in dist/. */
+const FORMER = ['element', 'node', 'page', 'weights'];
+
 /** Declarations of the JavaScript, from its JSDoc; tsc is asked only when a source changed. */
-function writeTypes() {
+async function writeTypes() {
   if (!existsSync(at('js/index.js'))) return;
   const sources = readdirSync(at('js'), { recursive: true }).map((name) => at('js', name));
   const newest = Math.max(
@@ -15,10 +19,9 @@ function writeTypes() {
   if (existsSync(stamp) && statSync(stamp).mtimeMs > newest && existsSync(at('dist/index.d.ts'))) return;
   say('  types');
   for (const file of filesBelow('dist', /\.d\.ts$/)) rmSync(at(file));
+  for (const folder of FORMER) rmSync(at('dist', folder), { recursive: true, force: true });
   quietly(at('node_modules/.bin/tsc'), ['-p', 'tsconfig.types.json'], { cwd: root });
-  for (const name of readdirSync(at('js'))) {
-    if (name.endsWith('.d.ts')) copyFileSync(at('js', name), at('dist', name));
-  }
+  await bundleTypes();
   writeFileSync(stamp, '');
 }
 
@@ -33,8 +36,8 @@ function writeNotices() {
   writeFileSync(at('dist/THIRD-PARTY-NOTICES'), `${notices.join(`\n\n${line}\n\n`)}\n`);
 }
 
-export function finishPackage() {
-  writeTypes();
+export async function finishPackage() {
+  await writeTypes();
   writeNotices();
   copyFileSync(at('LICENSE'), at('dist/LICENSE'));
   writeFileSync(at('dist/package.json'), '{ "type": "module" }\n');
