@@ -21,9 +21,8 @@ const textOf = (node) => node.getFullText().replace(/import\("[^"]+"\)\.(\w+)/g,
 
 /** A declared name of a file, with its comment. */
 function declared(file, name) {
-  const found = parsed(file).statements.find(
-    (one) => one.name?.text === name || one.declarationList?.declarations[0].name.text === name,
-  );
+  const nameOf = (one) => (ts.isVariableStatement(one) ? one.declarationList.declarations[0] : one).name?.text;
+  const found = parsed(file).statements.find((one) => nameOf(one) === name);
   if (!found) throw new Error(`build/types/${file} declares no ${name}`);
   return textOf(found).trimStart();
 }

@@ -94,11 +94,11 @@ test('a strict project compiles against it without skipLibCheck', () => {
     lib: ['lib.es2022.d.ts', 'lib.dom.d.ts'],
     types: [],
   };
-  for (const [module, moduleResolution] of [
-    [ts.ModuleKind.NodeNext, ts.ModuleResolutionKind.NodeNext],
-    [ts.ModuleKind.ESNext, ts.ModuleResolutionKind.Bundler],
+  for (const resolved of [
+    { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext },
+    { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler },
   ]) {
-    const program = ts.createProgram([path.join(pack.folder, 'strict.ts')], { ...options, module, moduleResolution });
+    const program = ts.createProgram([path.join(pack.folder, 'strict.ts')], { ...options, ...resolved });
     const faults = ts.getPreEmitDiagnostics(program);
     assert.deepEqual(
       faults.map((fault) => ts.flattenDiagnosticMessageText(fault.messageText, '\n')),
