@@ -9,6 +9,7 @@ const ENTRIES = [
   { file: 'index.js', source: 'js/index.js' },
   { file: 'element.js', source: 'js/element.js' },
   { file: 'element-define.js', source: 'js/element-define.js' },
+  { file: 'openai.js', source: 'js/openai.js' },
   { file: 'settings.js', source: 'js/settings.js', data: true },
   { file: 'worker.js', source: 'js/worker/worker.js', classic: true },
   { file: 'template-worker.js', source: 'js/worker/template-worker.js', classic: true },

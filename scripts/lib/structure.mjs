@@ -31,7 +31,8 @@ const JS_ROOMS = {
   sw: [],
   node: ['worker', 'weights', 'common'],
   element: ['entries', 'common'],
-  entries: ['page', 'node', 'element', 'common'],
+  openai: ['page', 'common'],
+  entries: ['page', 'node', 'element', 'openai', 'common'],
   cli: ['entries', 'weights', 'common'],
 };
 const JS_COMMON = ['errors.js', 'names.js', 'protocol.js', 'settings.js', 'types.js', 'host.js'];
