@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The scanner's state is what may come next; containers are a bit each on a stack of 64, so nesting costs no memory. */
+ * The scanner's state is what may come next; containers are a bit each on a stack, so nesting costs no memory. */
 #include "base/jsonscan.h"
 
 #include "base/quote_text.h"
@@ -20,7 +20,14 @@ void qw_scan_init(qw_scan *s, qw_text text, const char *what)
     if (!text.n) text.bytes = "";
     *s = (qw_scan){.begin = text.bytes, .at = text.bytes, .end = text.bytes + text.n, .what = what};
     s->state = WANT_VALUE;
+    s->max_depth = QW_SCAN_DEPTH;
     if (text.n >= 3 && memcmp(text.bytes, "\xEF\xBB\xBF", 3) == 0) s->at += 3;
+}
+
+void qw_scan_init_deep(qw_scan *s, qw_text text, const char *what)
+{
+    qw_scan_init(s, text, what);
+    s->max_depth = QW_SCAN_DEEPEST;
 }
 
 static qw_status scan_fail(const qw_scan *s, const char *wanted, qw_error *err)
@@ -139,10 +146,12 @@ static void value_done(qw_scan *s)
 
 static qw_status open_container(qw_scan *s, qw_scan_token *token, bool object, qw_error *err)
 {
-    uint64_t bit = (uint64_t)1 << (s->depth & 63);
+    uint64_t bit = (uint64_t)1 << (s->depth & 63), *word;
 
-    if (s->depth == QW_SCAN_DEPTH) return scan_fail(s, "nesting of at most 64", err);
-    s->in_object = object ? s->in_object | bit : s->in_object & ~bit;
+    if (s->depth == s->max_depth)
+        return scan_fail(s, s->depth == QW_SCAN_DEPTH ? "nesting of at most 64" : "nesting of at most 512", err);
+    word = &s->in_object[s->depth / 64];
+    *word = object ? *word | bit : *word & ~bit;
     s->depth++;
     s->at++;
     s->state = object ? WANT_FIRST_KEY : WANT_FIRST_VALUE;
@@ -214,7 +223,8 @@ static qw_status scan_key(qw_scan *s, qw_scan_token *token, qw_error *err)
 
 qw_status qw_scan_next(qw_scan *s, qw_scan_token *token, qw_error *err)
 {
-    bool object = s->depth && (s->in_object >> (s->depth - 1) & 1);
+    int32_t outer = s->depth - 1; /* the container at hand, if there is one */
+    bool object = s->depth && (s->in_object[outer / 64] >> (outer & 63) & 1);
     char close = object ? '}' : ']';
     char next;
 

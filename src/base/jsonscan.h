@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { QW_SCAN_DEPTH = 64, QW_SCAN_NUMBER = 60 };
+enum { QW_SCAN_DEPTH = 64, QW_SCAN_DEEPEST = 512, QW_SCAN_NUMBER = 60 };
 
 typedef enum qw_scan_kind {
     QW_SCAN_END, /* the text is over, and was one value */
@@ -32,16 +32,19 @@ typedef struct qw_scan_token {
 
 typedef struct qw_scan {
     const char *begin, *at, *end;
-    const char *what;   /* names the text in errors */
-    uint64_t in_object; /* bit d: the container at depth d + 1 is an object */
-    int32_t depth;
+    const char *what;                         /* names the text in errors */
+    uint64_t in_object[QW_SCAN_DEEPEST / 64]; /* bit d: the container at depth d + 1 is an object */
+    int32_t depth, max_depth;
     int32_t state;
 } qw_scan;
 
 /* what is borrowed and names the text in errors, as "config.json". A byte order mark at the start is skipped. */
 void qw_scan_init(qw_scan *s, qw_text text, const char *what);
 
-/* The next token. Errors: format, with the offset and a few characters; nesting above QW_SCAN_DEPTH and numbers longer
+/* The same for a reader that keeps no frame a level: nesting up to QW_SCAN_DEEPEST. */
+void qw_scan_init_deep(qw_scan *s, qw_text text, const char *what);
+
+/* The next token. Errors: format, with the offset and a few characters; nesting above the limit and numbers longer
  * than QW_SCAN_NUMBER characters are errors too. */
 qw_status qw_scan_next(qw_scan *s, qw_scan_token *token, qw_error *err);
 
