@@ -21,10 +21,8 @@ qw_array_layer qw_array_layer_of(const qw_compiler *c, const qw_dom *schema)
 {
     const qw_dom *items = qw_dom_get(schema, "items");
 
-    if (items && items->kind == QW_DOM_ARRAY) {
-        const char *rest = c->document.draft == QW_DRAFT_2020 ? "" : "additionalItems";
-        return (qw_array_layer){items, qw_dom_get(schema, rest)};
-    }
+    /* A list means in 2020-12 nothing; without $schema it tells that the schema is older. */
+    if (items && items->kind == QW_DOM_ARRAY) return (qw_array_layer){items, qw_dom_get(schema, "additionalItems")};
     if (c->document.draft < QW_DRAFT_2020) return (qw_array_layer){NULL, items};
     return (qw_array_layer){qw_dom_get(schema, "prefixItems"), items};
 }

@@ -142,7 +142,7 @@ typedef struct qw_compiler {
     qw_expr_pool *pool;
     qw_conj *conjs[QW_CONJ_TABLE];
     qw_expr *cached; /* by node id, + 1: what a keyword's value means */
-    uint64_t work;   /* literals read */
+    uint64_t work;   /* literals read, facts held against names */
     int32_t probing; /* above 0: a question is asked of which nothing is reported */
     int32_t depth;   /* of such questions */
     bool lenient, formats;

@@ -11,9 +11,9 @@
 #include <string.h>
 
 enum {
-    MOST_WORK = 2000000, /* literals read for one schema */
-    MOST_FORMS = 4096,   /* of one conjunction */
-    PROBE_DEPTH = 12,    /* questions inside questions; deeper ones are taken for yes */
+    MOST_WORK = 400000, /* of one schema: literals read, and facts held against names */
+    MOST_FORMS = 4096,  /* of one conjunction */
+    PROBE_DEPTH = 12,   /* questions inside questions; deeper ones are taken for yes */
     MOST_EXCLUSIVE = 256,
 };
 
@@ -50,7 +50,7 @@ static void read_all(qw_compiler *c, qw_branch *b)
     while (b->todo && b->form.types && !c->status) {
         qw_literal literal = b->todo->literal;
         b->todo = b->todo->next;
-        if (c->work++ == MOST_WORK)
+        if (c->work++ >= MOST_WORK)
             qw_compiler_fail(c, qw_fail(c->err, QW_ERR_USAGE,
                                         "response_format: the schema has too many combinations of alternatives; divide "
                                         "its anyOf, oneOf, not and dependencies"));

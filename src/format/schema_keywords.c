@@ -18,7 +18,6 @@ enum {
     FROM_6 = 30,
     FROM_7 = 28,
     FROM_2019 = 24,
-    UP_TO_7 = 7,
 };
 
 /* Those that follow from what other parts of the value were looked at: not held, unless they say nothing. */
@@ -50,13 +49,13 @@ static const struct keyword {
     {"$dynamicRef", read_dynamic, QW_DRAFT_2020},
     {"$recursiveRef", read_dynamic, QW_DRAFT_2019},
     {"$ref", qw_read_reference, ALL_DRAFTS},
-    {"additionalItems", qw_read_items, UP_TO_7 | QW_DRAFT_2019},
+    {"additionalItems", qw_read_items, ALL_DRAFTS},
     {"additionalProperties", qw_read_properties, ALL_DRAFTS},
     {"allOf", qw_read_all_of, ALL_DRAFTS},
     {"anyOf", qw_read_any_of, ALL_DRAFTS},
     {"const", qw_read_const, FROM_6},
     {"contains", qw_read_contains, FROM_6},
-    {"dependencies", qw_read_dependencies, UP_TO_7},
+    {"dependencies", qw_read_dependencies, ALL_DRAFTS},
     {"dependentRequired", qw_read_dependencies, FROM_2019},
     {"dependentSchemas", qw_read_dependencies, FROM_2019},
     {"enum", qw_read_enum, ALL_DRAFTS},

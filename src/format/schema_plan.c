@@ -256,6 +256,7 @@ void qw_object_plan_make(qw_compiler *c, qw_branch *b, qw_expr language, qw_obje
     *plan = (qw_object_plan){.min = b->form.min_keys, .max = b->form.max_keys};
     if (c->status || !names_begin(c, &names, facts, n)) return;
     find_names(&names, facts, n);
+    c->work += (uint64_t)names.n * n;
     for (uint32_t i = 0; i < names.n; i++) {
         qw_plan_key *key = &names.keys[i];
         plan_key(c, b, facts, n, key);

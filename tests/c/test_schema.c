@@ -125,6 +125,14 @@ static void test_arrays(void)
                 NULL, "[true,true]");
 }
 
+/* A list under items and dependencies are older than 2020-12; without $schema they mean what they meant. */
+static void test_older_keywords(void)
+{
+    CHECK_TEXTS("{\"type\":\"array\",\"items\":[{\"type\":\"null\"}],\"additionalItems\":false}", "[]", "[null]", NULL,
+                "[1]", "[null,1]");
+    CHECK_TEXTS("{\"type\":\"object\",\"dependencies\":{\"a\":[\"b\"]}}", "{}", "{\"b\":1}", NULL, "{\"a\":1}");
+}
+
 static void test_references(void)
 {
     CHECK_TEXTS("{\"$ref\":\"#/$defs/"
@@ -184,6 +192,7 @@ int main(void)
     test_logic();
     test_objects();
     test_arrays();
+    test_older_keywords();
     test_references();
     test_refusals_name_place_and_reason();
     test_report_lists_all();
