@@ -5,7 +5,7 @@ import { filesBelow } from '../lib/files.mjs';
 import { at, quietly, root, say } from '../lib/run.mjs';
 
 /** Folders that an earlier version of the build made in dist/. */
-const FORMER = ['element', 'node', 'page', 'weights'];
+const FORMER = ['element', 'node', 'openai', 'page', 'weights'];
 
 /** Declarations of the JavaScript, from its JSDoc; tsc is asked only when a source changed. */
 async function writeTypes() {

@@ -82,6 +82,15 @@ function elementTypes(words) {
   ].join('\n\n');
 }
 
+function openaiTypes() {
+  const functions = ['engineFetch', 'handle'].map((name) => declared('openai/handle.d.ts', name));
+  return [
+    `${note("OpenAI's interface over an engine")}import type { Engine } from './index.js';`,
+    ...functions,
+    '',
+  ].join('\n\n');
+}
+
 /** Writes dist/*.d.ts from build/types/. */
 export async function bundleTypes() {
   const { ENGLISH } = await import('../../js/element/strings.js');
@@ -90,6 +99,7 @@ export async function bundleTypes() {
     'node.d.ts': `${note('The API in Node')}export * from './index.js';\n`,
     'element.d.ts': elementTypes(ENGLISH),
     'element-define.d.ts': `${note('<qwen-chat>, registered')}export * from './element.js';\n`,
+    'openai.d.ts': openaiTypes(),
     'settings.d.ts': readFileSync(at('build/types/settings.d.ts'), 'utf8'),
   };
   for (const [name, text] of Object.entries(files)) writeFileSync(at('dist', name), text);
