@@ -73,7 +73,7 @@ export async function nativeTests() {
   return runPrograms(names.map((name) => ({ name, command: [at('build/native-asan', name)], env: ASAN })));
 }
 
-const THREADED = ['test_pool', 'test_json', 'test_matmul', 'test_attention', 'test_batch', 'test_engine'];
+const THREADED = ['test_pool', 'test_matmul', 'test_attention', 'test_batch', 'test_engine'];
 
 /** What runs on several threads, with ThreadSanitizer. */
 export async function threadTests() {

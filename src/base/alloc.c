@@ -8,8 +8,10 @@
 #include <string.h>
 
 #ifdef QW_TEST_ALLOC
-static int64_t fail_at = -1, count, live, forbidden;
-static bool forbids;
+#include <stdatomic.h>
+
+static _Atomic int64_t fail_at = -1, count, live, forbidden; /* of all threads together */
+static atomic_bool forbids;
 
 void qw_alloc_test_fail(int64_t n)
 {

@@ -45,7 +45,7 @@ static ranges touching(ranges all, uint32_t first, uint32_t last)
         else high = middle;
     }
     while (low + n < all.n && all.v[low + n].first <= last) n++;
-    return (ranges){all.v + low, n};
+    return (ranges){n ? all.v + low : NULL, n};
 }
 
 static qw_expr any_tail(qw_expr_pool *pool, int left)

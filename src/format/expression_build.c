@@ -128,8 +128,8 @@ static int by_id(const void *a, const void *b)
 
 static void sort_unique(qw_expr_pool *pool, size_t base)
 {
-    uint32_t *v = pool->stack.v + base;
     size_t n = pool->stack.n - base, kept = 0;
+    uint32_t *v = n ? pool->stack.v + base : NULL;
 
     for (size_t i = 1; n <= 16 && i < n; i++) {
         uint32_t id = v[i];

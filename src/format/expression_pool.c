@@ -195,7 +195,8 @@ static void describe_pair(const qw_expr_node *a, const qw_expr_node *b, qw_expr_
 
 static void describe(const qw_expr_pool *pool, qw_expr_node *node)
 {
-    const qw_expr_node *a = qw_expr_at(pool, node->a < pool->n_nodes ? node->a : 0);
+    static const qw_expr_node nothing; /* where node->a is no expression's */
+    const qw_expr_node *a = node->a < pool->n_nodes ? qw_expr_at(pool, node->a) : &nothing;
 
     switch ((qw_expr_kind)node->kind) {
     case QW_EXPR_NODE_NONE:

@@ -185,6 +185,6 @@ void qw_levels_decode(qw_codes *out, const uint8_t *block, qw_dtype type)
         break;
         QW_LEVEL_DTYPES(DECODE)
     default:
-        QW_ASSERT(!"a type with levels");
+        QW_ASSERT(false); /* no type with levels */
     }
 }
