@@ -191,6 +191,7 @@ test('what the engine refuses is told in the conversation and at its field, and 
     await page.getByRole('button', { name: 'Answer again' }).click();
     await answered(page);
     assert.deepEqual(await idsOf(page), greedy, 'the message is there still');
+    await reset(page); // a temperature of 0 makes the settings of sampling idle
   }
   await tab.close();
 });
