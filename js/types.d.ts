@@ -226,7 +226,7 @@ export interface RunOptions {
   rng_state?: string;
   /** The form of every answer of the call; it combines with every other setting. Default: any text. */
   response_format?: ResponseFormat;
-  /** Default true: where max_new_tokens or the context comes near, only what can still be completed is chosen. Without a response_format it does nothing. */
+  /** Default true: where max_new_tokens or the context comes near, only what can still be completed is chosen, counting a token for each byte; where nothing fits so, the answer may be cut (format.complete). Without a response_format it does nothing. */
   finish_in_budget?: boolean;
   /** Log-probabilities of the chosen and of the n most probable tokens, before (raw) and after processing. */
   logprobs?: number;
