@@ -3,21 +3,12 @@
  * end an answer have a rule of their own. */
 #include "generation/form.h"
 
-#include "base/arithmetic.h"
-
 /* With more tokens left than this the end is not looked for. */
 enum { NEAR_THE_END = 256 };
 
 static bool is_allowed(const uint32_t *bits, const qw_tokenizer *t, int32_t id)
 {
     return id < qw_tokenizer_n_ids(t) && bits[id >> 5] >> (id & 31) & 1;
-}
-
-static bool is_eos(const qw_settings *s, int32_t id)
-{
-    for (int32_t i = 0; i < s->eos.n; i++)
-        if (s->eos.v[i] == id) return true;
-    return false;
 }
 
 static bool is_banned(float score)
@@ -32,7 +23,7 @@ static bool apply_mask(const uint32_t *bits, bool may_end, const qw_settings *s,
     bool any = false;
 
     for (int32_t id = 0; id < n_vocab; id++) {
-        if (!is_allowed(bits, t, id) && !(may_end && is_eos(s, id))) scores[id] = -1.0f / 0.0f;
+        if (!is_allowed(bits, t, id) && !(may_end && qw_id_list_has(&s->eos, id))) scores[id] = -1.0f / 0.0f;
         any = any || !is_banned(scores[id]);
     }
     return any;
@@ -53,9 +44,10 @@ static void keep_what_fits(const qw_format *format, const qw_form_place *place, 
     bool any = false;
 
     for (int32_t id = 0; id < n_vocab && !any; id++)
-        any = !is_banned(scores[id]) && (is_eos(s, id) || fits(format, place, t, id));
+        any = !is_banned(scores[id]) && (qw_id_list_has(&s->eos, id) || fits(format, place, t, id));
     for (int32_t id = 0; id < n_vocab && any; id++)
-        if (!is_banned(scores[id]) && !is_eos(s, id) && !fits(format, place, t, id)) scores[id] = -1.0f / 0.0f;
+        if (!is_banned(scores[id]) && !qw_id_list_has(&s->eos, id) && !fits(format, place, t, id))
+            scores[id] = -1.0f / 0.0f;
 }
 
 qw_status qw_form_apply(qw_format *format, const qw_form_place *place, const qw_settings *settings,
@@ -72,7 +64,7 @@ qw_status qw_form_apply(qw_format *format, const qw_form_place *place, const qw_
                        place->step,
                        may_end && !settings->eos.n ? " (the text is complete, and eos_token_id has no id to end it)"
                                                    : "");
-    if (settings->finish_in_budget && place->left >= 0 && place->left <= NEAR_THE_END)
+    if (settings->finish_in_budget && place->left <= NEAR_THE_END)
         keep_what_fits(format, place, settings, tokenizer, scores, n_vocab);
     return QW_OK;
 }

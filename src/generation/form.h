@@ -11,7 +11,7 @@
 typedef struct qw_form_place {
     uint32_t state;
     int32_t step; /* new tokens so far, for errors */
-    int32_t left; /* tokens that may still come, this one counted; < 0: no limit */
+    int32_t left; /* tokens that may still come, this one counted */
 } qw_form_place;
 
 /* Bans (-inf) every token after which the text cannot be completed, and the EOS ids where it may not end. Where tokens are

@@ -161,20 +161,13 @@ static void no_repeat_ngram(const row *r)
     }
 }
 
-static bool is_eos(const qw_settings *s, int32_t id)
-{
-    for (int32_t i = 0; i < s->eos.n; i++)
-        if (s->eos.v[i] == id) return true;
-    return false;
-}
-
 static void bad_words(const row *r)
 {
     for (int32_t i = 0; i < r->s->n_bad_words; i++) {
         const qw_id_list *word = &r->s->bad_words[i];
         int32_t last = word->v[word->n - 1];
 
-        if (word->n == 1 && is_eos(r->s, last)) continue;
+        if (word->n == 1 && qw_id_list_has(&r->s->eos, last)) continue;
         /* Added, not set: a NaN stays one, and remove_invalid_values makes it 0. */
         if (ends_with(r->h, word->v, word->n - 1)) r->scores[last] += -INFINITY;
     }

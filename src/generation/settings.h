@@ -15,6 +15,13 @@ typedef struct qw_id_list {
     int32_t n;
 } qw_id_list;
 
+static inline bool qw_id_list_has(const qw_id_list *list, int32_t id)
+{
+    for (int32_t i = 0; i < list->n; i++)
+        if (list->v[i] == id) return true;
+    return false;
+}
+
 typedef struct qw_bias {
     qw_id_list ids; /* the last is biased when the history ends with the others */
     float bias;

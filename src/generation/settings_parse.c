@@ -188,20 +188,13 @@ static qw_status settle_lengths(qw_settings *s, key_set call, qw_error *err)
     return QW_OK;
 }
 
-static bool contains(const qw_id_list *list, int32_t id)
-{
-    for (int32_t i = 0; i < list->n; i++)
-        if (list->v[i] == id) return true;
-    return false;
-}
-
 /* The ids of `barred` that are none of `forced`. */
 static void take_out(qw_id_list *barred, const qw_id_list *forced)
 {
     int32_t n = 0;
 
     for (int32_t i = 0; i < barred->n; i++)
-        if (!contains(forced, barred->v[i])) barred->v[n++] = barred->v[i];
+        if (!qw_id_list_has(forced, barred->v[i])) barred->v[n++] = barred->v[i];
     barred->n = n;
 }
 
@@ -213,7 +206,7 @@ static qw_status settle_forced(qw_settings *s, key_set call, qw_error *err)
 
     if (s->forced_eos.n == 0) return QW_OK;
     for (int32_t i = 0; i < s->forced_eos.n; i++)
-        if (!contains(&s->suppress, s->forced_eos.v[i])) return QW_OK;
+        if (!qw_id_list_has(&s->suppress, s->forced_eos.v[i])) return QW_OK;
     if (forced && barred)
         return qw_fail(
             err, QW_ERR_USAGE,

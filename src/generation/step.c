@@ -88,13 +88,6 @@ static qw_status add_decoding(qw_session *s, qw_error *err)
     return QW_OK;
 }
 
-static bool contains(const qw_id_list *list, int32_t id)
-{
-    for (int32_t i = 0; i < list->n; i++)
-        if (list->v[i] == id) return true;
-    return false;
-}
-
 static bool at_length(const qw_session *s, const qw_row *row)
 {
     const qw_settings *g = &s->job.settings;
@@ -110,10 +103,10 @@ static qw_status take_token(qw_session *s, qw_row *row, int32_t id, qw_error *er
     const qw_tokenizer *t = s->model->tokenizer;
 
     qw_timeline_append(&s->timelines, row->timeline, &id, 1);
-    if (s->job.format && !contains(&g->eos, id))
+    if (s->job.format && !qw_id_list_has(&g->eos, id))
         row->form = qw_format_after(s->job.format, row->form, qw_tokenizer_token_bytes(t, id));
     if (t) QW_TRY(qw_row_text_push(&row->text, s->job.stops, t, id, g->skip_special_tokens, &row->shown, err));
-    if (contains(&g->eos, id)) row->finish = QW_FINISH_EOS;
+    if (qw_id_list_has(&g->eos, id)) row->finish = QW_FINISH_EOS;
     else if (row->text.stopped) row->finish = QW_FINISH_STOP_STRING;
     else if (at_length(s, row)) row->finish = QW_FINISH_LENGTH;
     if (row->finish && !row->text.stopped && t) return qw_row_text_finish(&row->text, &row->shown, err);
