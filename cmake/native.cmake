@@ -29,7 +29,7 @@ foreach(name IN LISTS QW_TESTS)
 endforeach()
 
 # The relaxed kernels under every reading of their operations that WebAssembly allows (src/base/simd_native.h).
-set(relaxed_sources base/status base/pool
+set(relaxed_sources base/status base/number_text base/print base/pool
     kernels/dtype kernels/layout kernels/quant_iq kernels/quant kernels/panel kernels/kernel_float kernels/kernel_token kernels/kernel_tile kernels/activations kernels/kernel_choice kernels/matmul_scalar kernels/matmul)
 list(TRANSFORM relaxed_sources PREPEND src/)
 list(TRANSFORM relaxed_sources APPEND .c)

@@ -3,9 +3,9 @@
 #include "base/buf.h"
 
 #include "base/alloc.h"
+#include "base/print.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 qw_text qw_text_of(const char *c_string)
@@ -81,18 +81,17 @@ qw_status qw_buf_printf(qw_buf *b, qw_error *err, const char *format, ...)
 {
     char text[512];
     va_list args;
-    int n;
+    size_t n;
 
     va_start(args, format);
-    n = vsnprintf(text, sizeof text, format, args);
+    n = qw_print_list(text, sizeof text, format, args);
     va_end(args);
-    if (n < 0) return qw_fail(err, QW_ERR_INTERNAL, "text cannot be formatted as %.40s", format);
-    if ((size_t)n < sizeof text) return qw_buf_append(b, text, (size_t)n, err);
-    QW_TRY(qw_buf_reserve(b, b->n + (size_t)n + 1, err));
+    if (n < sizeof text) return qw_buf_append(b, text, n, err);
+    QW_TRY(qw_buf_reserve(b, b->n + n + 1, err));
     va_start(args, format);
-    vsnprintf(b->bytes + b->n, (size_t)n + 1, format, args);
+    qw_print_list(b->bytes + b->n, n + 1, format, args);
     va_end(args);
-    b->n += (size_t)n;
+    b->n += n;
     return QW_OK;
 }
 

@@ -7,10 +7,10 @@
 #include "base/alloc.h"
 #include "base/jsonscan.h"
 
+#include "base/number_text.h"
 #include "cJSON.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,16 +202,17 @@ qw_status qw_json_write_string(qw_buf *out, qw_text text, qw_error *err)
 
 qw_status qw_json_write_number(qw_buf *out, double value, qw_error *err)
 {
-    char digits[40];
+    char digits[QW_NUMBER_TEXT];
+    size_t length = 0;
     double back;
 
     if (!(value <= value)) return qw_buf_append(out, "\"nan\"", 5, err);
     if (!(value - value <= 0))
         return value > 0 ? qw_buf_append(out, "\"inf\"", 5, err) : qw_buf_append(out, "\"-inf\"", 6, err);
     for (int n = 15; n <= 17; n++) {
-        snprintf(digits, sizeof digits, "%.*g", n, value);
-        back = strtod(digits, NULL);
+        length = qw_number_general(digits, value, n);
+        back = qw_number_parse(digits, NULL);
         if (back >= value && back <= value) break;
     }
-    return qw_buf_append(out, digits, strlen(digits), err);
+    return qw_buf_append(out, digits, length, err);
 }

@@ -3,7 +3,6 @@
 #include "base/status.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 const char *qw_status_name(qw_status status)
 {
@@ -20,7 +19,7 @@ qw_status qw_fail(qw_error *err, qw_status status, const char *format, ...)
     if (!err) return status;
     err->status = status;
     va_start(args, format);
-    vsnprintf(err->text, sizeof err->text, format, args);
+    qw_print_list(err->text, sizeof err->text, format, args);
     va_end(args);
     return status;
 }

@@ -4,11 +4,7 @@
 #ifndef QW_STATUS_H
 #define QW_STATUS_H
 
-#if defined(__GNUC__)
-#define QW_PRINTF(text, first) __attribute__((format(printf, text, first)))
-#else
-#define QW_PRINTF(text, first)
-#endif
+#include "base/print.h"
 
 /* Pinned numbers; qw_status_name gives the code of the JavaScript error. */
 typedef enum qw_status {

@@ -6,10 +6,10 @@
 #include "base/alloc.h"
 #include "base/arithmetic.h"
 #include "base/bytes.h"
+#include "base/print.h"
 #include "base/quote_text.h"
 #include "files/woven.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -35,7 +35,7 @@ static void about(reader *r, const char *what, qw_text name)
 {
     char shown[64];
 
-    snprintf(r->about, sizeof r->about, "%s%s", what, qw_quote_text(shown, name));
+    qw_print(r->about, sizeof r->about, "%s%s", what, qw_quote_text(shown, name));
 }
 
 /* The header ends the file, or lies: n bytes do not fit between here and the end. */

@@ -4,8 +4,8 @@
 #include "format/expression_pool.h"
 
 #include "base/alloc.h"
+#include "base/print.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { DEFAULT_BYTES = 64 << 20 };
@@ -14,7 +14,7 @@ void qw_expr_fail(qw_expr_pool *pool, qw_status status, const char *why)
 {
     if (pool->status) return;
     pool->status = status;
-    snprintf(pool->why, sizeof pool->why, "%s", why);
+    qw_print(pool->why, sizeof pool->why, "%s", why);
 }
 
 qw_status qw_expr_status(const qw_expr_pool *pool, qw_error *err)

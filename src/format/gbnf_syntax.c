@@ -4,12 +4,12 @@
 #include "format/gbnf_syntax.h"
 
 #include "base/alloc.h"
+#include "base/print.h"
 #include "format/regex_classes.h"
 #include "format/special_tokens.h"
 #include "tokenizer/unicode.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { DEEPEST = 100, LONGEST = 1 << 18, RULES_MAX = 2048, END = 0x7FFFFFFF };
@@ -44,7 +44,7 @@ qw_status qw_gbnf_fail(const qw_gbnf_syntax *s, uint32_t place, qw_error *err, c
     va_list list;
 
     va_start(list, format);
-    vsnprintf(why, sizeof why, format, list);
+    qw_print_list(why, sizeof why, format, list);
     va_end(list);
     place_of(s->text, place, &line, &column);
     return qw_fail(err, QW_ERR_USAGE, "grammar, line %zu, column %zu: %s", line, column, why);

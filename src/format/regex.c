@@ -3,12 +3,12 @@
 #include "format/regex.h"
 
 #include "base/alloc.h"
+#include "base/print.h"
 #include "format/anchored.h"
 #include "format/regex_classes.h"
 #include "tokenizer/unicode.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { DEEPEST = 120, LONGEST = 1 << 18, NAMES_MAX = 64 };
@@ -42,7 +42,7 @@ QW_PRINTF(2, 3) static void fail(parser *p, const char *format, ...)
 
     if (p->status) return;
     va_start(list, format);
-    vsnprintf(why, sizeof why, format, list);
+    qw_print_list(why, sizeof why, format, list);
     va_end(list);
     for (size_t i = 0; i < p->at && i < p->pattern.n; i++) place += ((uint8_t)p->pattern.bytes[i] & 0xC0) != 0x80;
     p->status = qw_fail(p->err, QW_ERR_USAGE, "regular expression, character %zu: %s", place, why);

@@ -2,8 +2,9 @@
  * Lists of a branch, and the table of conjunctions. */
 #include "format/schema_branch.h"
 
+#include "base/print.h"
+
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 void qw_compiler_fail(qw_compiler *c, qw_status status)
@@ -27,7 +28,7 @@ static void remark(qw_compiler *c, bool refusal, const qw_dom *node, const char 
     char why[256];
 
     if (c->probing || c->status) return;
-    vsnprintf(why, sizeof why, format, args);
+    qw_print_list(why, sizeof why, format, args);
     qw_compiler_fail(c, qw_schema_remark_add(&c->report, c->arena, refusal, node, why, c->err));
 }
 
@@ -48,7 +49,7 @@ void qw_doubt_add(qw_compiler *c, qw_branch *b, const qw_dom *node, const char *
 
     if (!doubt) return;
     va_start(args, format);
-    vsnprintf(why, sizeof why, format, args);
+    qw_print_list(why, sizeof why, format, args);
     va_end(args);
     *doubt = (qw_doubt){b->form.doubts, node, qw_arena_text(c->arena, qw_text_of(why)).bytes};
     if (doubt->why) b->form.doubts = doubt;

@@ -2,7 +2,8 @@
  * The tables behind settings_table.h. */
 #include "generation/settings_table.h"
 
-#include <stdio.h>
+#include "base/print.h"
+
 #include <string.h>
 
 #define AT(field) offsetof(qw_settings, field)
@@ -62,6 +63,7 @@ static const qw_setting keys[QW_KEY_COUNT] = {
                           "the text of an earlier Result's rng_state"},
     [QW_KEY_RESPONSE_FORMAT] = {"response_format", QW_SETTING_TEXT, AT(response_format), 0, 0,
                                 "the JSON text of an object with a type"},
+    [QW_KEY_WHITESPACE] = {"whitespace", QW_SETTING_TEXT, AT(whitespace), 0, 0, "bounded, compact or any"},
     [QW_KEY_FINISH_IN_BUDGET] = {"finish_in_budget", QW_SETTING_BOOLEAN, AT(finish_in_budget), 0, 0, BOOL_WANTED},
     [QW_KEY_LOGPROBS] = {"logprobs", QW_SETTING_INTEGER, AT(logprobs), 0, INT_MAX_D,
                          "an integer from 0 to the size of the vocabulary (leave it out for none)"},
@@ -198,22 +200,22 @@ const char *qw_setting_show(char dst[64], const qw_json *value)
 
     switch (qw_json_kind_of(value)) {
     case QW_JSON_BOOL:
-        snprintf(dst, 64, "%s", qw_json_bool(value) ? "true" : "false");
+        qw_print(dst, 64, "%s", qw_json_bool(value) ? "true" : "false");
         break;
     case QW_JSON_NUMBER:
-        snprintf(dst, 64, "%.10g", qw_json_number(value));
+        qw_print(dst, 64, "%.10g", qw_json_number(value));
         break;
     case QW_JSON_STRING:
-        snprintf(dst, 64, "\"%.40s\"", text);
+        qw_print(dst, 64, "\"%.40s\"", text);
         break;
     case QW_JSON_ARRAY:
-        snprintf(dst, 64, "an array of %d", (int)qw_json_size(value));
+        qw_print(dst, 64, "an array of %d", (int)qw_json_size(value));
         break;
     case QW_JSON_OBJECT:
-        snprintf(dst, 64, "an object");
+        qw_print(dst, 64, "an object");
         break;
     default:
-        snprintf(dst, 64, "null");
+        qw_print(dst, 64, "null");
         break;
     }
     return dst;

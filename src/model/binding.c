@@ -4,11 +4,11 @@
 #include "model/binding.h"
 
 #include "base/alloc.h"
+#include "base/print.h"
 #include "base/quote_text.h"
 #include "kernels/quant.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,8 +79,8 @@ const char *qw_binding_name(char dst[96], int32_t slot, bool hf)
     const part_name *part = slot < N_GLOBAL ? &global_names[slot] : &part_names[(slot - N_GLOBAL) % N_PART];
     const char *name = hf ? part->hf : part->gguf;
 
-    if (slot < N_GLOBAL) snprintf(dst, 96, "%s", name);
-    else snprintf(dst, 96, hf ? "model.layers.%d.%s" : "blk.%d.%s", (slot - N_GLOBAL) / N_PART, name);
+    if (slot < N_GLOBAL) qw_print(dst, 96, "%s", name);
+    else qw_print(dst, 96, hf ? "model.layers.%d.%s" : "blk.%d.%s", (slot - N_GLOBAL) / N_PART, name);
     return dst;
 }
 
