@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes src/tokenizer/unicode_tables.inc: character classes, combining classes, canonical decompositions and compositions.
+"""Writes src/tokenizer/unicode_tables.inc: general categories, combining classes, canonical decompositions, packed.
 
     pip install unicodedata2==16.0.0 && python3 scripts/gen_unicode.py > src/tokenizer/unicode_tables.inc
 
-Unicode 16 is the version whose letters and numbers the reference tokenizer's regex knows. What a table's entry means is
-said above the table; unicode.c reads them.
+Unicode 16 is the version whose letters and numbers the reference tokenizer's regex knows. What a table's bytes mean is
+said above the table; unicode.c unpacks them.
 """
 import unicodedata2 as ucd
 
 VERSION = '16.0.0'
 LAST = 0x10FFFF
-CLASS = {'L': 1, 'N': 2, 'Z': 3}
+CATEGORIES = 'Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn'.split()
 HANGUL_SYLLABLES = range(0xAC00, 0xAC00 + 11172)
 HANGUL_VOWELS_AND_TRAILS = set(range(0x1161, 0x1176)) | set(range(0x11A8, 0x11C3))
 
@@ -21,9 +21,10 @@ def code_points():
 
 
 def char_class(c):
+    """As unicode.c makes it of the category, to count the runs."""
     if 0x09 <= c <= 0x0D or c == 0x85:  # White_Space is category Z and these controls
-        return 3
-    return CLASS.get(ucd.category(chr(c))[0], 0)
+        return 'Z'
+    return ucd.category(chr(c))[0] if ucd.category(chr(c))[0] in 'LNZ' else ''
 
 
 def decomposition(c):
@@ -34,13 +35,26 @@ def decomposition(c):
     return tuple(int(x, 16) for x in field.split())
 
 
+def leb128(n):
+    while n > 127:
+        yield n & 127 | 128
+        n >>= 7
+    yield n
+
+
+def zigzag(n):
+    return n << 1 if n >= 0 else (-n << 1) - 1
+
+
 def runs(value):
-    """[(first, value)] wherever value(c) differs from that of the code point before; surrogates join what is before."""
+    """[(value, length)] of the runs of one value, from U+0000 on."""
     out = []
-    for c in code_points():
+    for c in range(LAST + 1):
         v = value(c)
-        if not out or out[-1][1] != v:
-            out.append((c, v))
+        if out and out[-1][0] == v:
+            out[-1][1] += 1
+        else:
+            out.append([v, 1])
     return out
 
 
@@ -48,10 +62,9 @@ def steps(parts, c):
     return 1 + steps(parts, parts[c][0]) if c in parts else 0
 
 
-def array(comment, name, values, form, per_row):
-    texts = [form % v for v in values]
-    rows = ('    %s,\n' % ', '.join(texts[i:i + per_row]) for i in range(0, len(texts), per_row))
-    print('\n/* %s */\nstatic const %s[%d] = {\n%s};' % (comment, name, len(values), ''.join(rows)))
+def array(comment, name, values):
+    rows = ('    %s,\n' % ', '.join(map(str, values[i:i + 24])) for i in range(0, len(values), 24))
+    print('\n/* %s */\nstatic const uint8_t %s[%d] = {\n%s};' % (comment, name, len(values), ''.join(rows)))
 
 
 def main():
@@ -75,21 +88,37 @@ def main():
         return bool(ucd.combining(chr(c)) or ucd.combining(chr(first)) or first in seconds
                     or ucd.normalize('NFC', chr(c)) != chr(c))
 
-    classes = runs(char_class)
-    marks = runs(lambda c: is_careful(c) << 8 | ucd.combining(chr(c)))
-    pairs = [(c, p[0], p[1] if len(p) == 2 else 0) for c, p in sorted(parts.items())]
-    order = sorted((p[0], p[1], i) for i, (c, *p) in enumerate(pairs) if c in composes)
+    categories = []
+    for v, n in runs(lambda c: CATEGORIES.index(ucd.category(chr(c)))):
+        categories += [v << 3 | n] if n < 8 else [v << 3, *leb128(n)]
+
+    marks, values, mark_runs = [], [], 0
+    for v, n in runs(lambda c: is_careful(c) << 8 | ucd.combining(chr(c)) if not 0xD800 <= c <= 0xDFFF else 0):
+        if v not in values:
+            values.append(v)
+        marks += [values.index(v), *leb128(n)]
+        mark_runs += 1
+
+    decompositions, last, last_first = [], 0, 0
+    for c, p in sorted(parts.items()):
+        decompositions += leb128((c - last) << 1 | (c in composes))
+        decompositions += leb128(zigzag(p[0] - last_first))
+        decompositions += leb128(zigzag(p[1] - 0x300) if len(p) == 2 else zigzag(-0x300))
+        last, last_first = c, p[0]
 
     print('/* SPDX-License-Identifier: MIT\n'
-          ' * Unicode %s. Made by scripts/gen_unicode.py, not by hand. */\n/* clang-format off */' % VERSION)
-    array('first code point << 2 | class, of every run of one class: 0 other, 1 letter, 2 number, 3 white space.',
-          'uint32_t class_runs', [f << 2 | v for f, v in classes], '0x%x', 12)
-    array('first code point << 9 | careful << 8 | canonical combining class, of every run.',
-          'uint32_t mark_runs', [f << 9 | v for f, v in marks], '0x%x', 10)
-    array('code point << 42 | first << 21 | second, by code point: one step of canonical decomposition.',
-          'uint64_t decompositions', [c << 42 | a << 21 | b for c, a, b in pairs], '0x%x', 6)
-    array('Indices of the decompositions that may be undone, by (first, second).',
-          'uint16_t compositions', [i for _, _, i in order], '%d', 18)
+          ' * Unicode %s. Made by scripts/gen_unicode.py, not by hand. */\n/* clang-format off */\n' % VERSION)
+    print('enum { CLASS_RUNS = %d, MARK_RUNS = %d, DECOMPOSITIONS = %d, COMPOSITIONS = %d };\n'
+          % (len(runs(char_class)), mark_runs, len(parts), len(composes)))
+    print('#define CATEGORY_NAMES "%s"' % ''.join(CATEGORIES))
+    array('category << 3 | length of a run of code points, or category << 3 and the length as LEB128, from U+0000 on.',
+          'category_runs', categories)
+    print('\n/* careful << 8 | canonical combining class. */')
+    print('static const uint16_t mark_values[%d] = {%s};' % (len(values), ', '.join(map(str, values))))
+    array('Index of a value, length of the run as LEB128, from U+0000 on.', 'mark_runs', marks)
+    array('LEB128 of each: distance to the code point before << 1 | whether it is composed again; distance of the first '
+          'part to that of\n * the one before, as zigzag; the second part less U+0300, as zigzag (it is 0 where there is none).',
+          'decompositions', decompositions)
 
 
 if __name__ == '__main__':

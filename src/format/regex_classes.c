@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/category_runs.inc"
+#include "tokenizer/unicode.h"
 
 enum { LAST = 0x10FFFF };
 
@@ -154,7 +154,7 @@ static const struct {
     {"Unassigned", "Cn"},
 };
 
-/* The categories that a name stands for, as bits in the order of category_names; 0: none known. */
+/* The categories that a name stands for, as bits in the order of qw_unicode_category_names; 0: none known. */
 static uint32_t categories_of(qw_text name)
 {
     uint32_t bits = 0;
@@ -162,27 +162,17 @@ static uint32_t categories_of(qw_text name)
     if (qw_text_is(name, "LC")) return 7;
     for (size_t i = 0; i < sizeof longer / sizeof *longer; i++)
         if (qw_text_is(name, longer[i].name)) return categories_of(qw_text_of(longer[i].categories));
-    for (size_t i = 0; category_names[2 * i]; i++)
-        if (name.n && name.n <= 2 && !memcmp(category_names + 2 * i, name.bytes, name.n)) bits |= 1u << i;
+    for (size_t i = 0; i < QW_UNICODE_CATEGORIES; i++)
+        if (name.n && name.n <= 2 && !memcmp(qw_unicode_category_names + 2 * i, name.bytes, name.n)) bits |= 1u << i;
     return bits;
 }
 
 static qw_status add_categories(qw_char_set *set, uint32_t wanted, qw_error *err)
 {
-    uint32_t first = 0;
+    size_t at = 0;
 
-    for (size_t at = 0; at < sizeof category_runs;) {
-        uint32_t category = category_runs[at] >> 3, n = category_runs[at] & 7;
-        bool more = n == 0;
-
-        at++;
-        for (unsigned shift = 0; more; shift += 7) {
-            n |= (uint32_t)(category_runs[at] & 127) << shift;
-            more = category_runs[at++] & 128;
-        }
-        if (wanted >> category & 1) QW_TRY(qw_char_set_add(set, first, first + n - 1, err));
-        first += n;
-    }
+    for (uint32_t first = 0, n; first <= LAST; first += n)
+        if (wanted >> qw_unicode_next_categories(&at, &n) & 1) QW_TRY(qw_char_set_add(set, first, first + n - 1, err));
     return QW_OK;
 }
 
@@ -197,7 +187,7 @@ static bool skip(qw_text *name, const char *before)
 qw_status qw_char_set_add_property(qw_char_set *set, qw_text name, bool inverted, bool *known, qw_error *err)
 {
     static const qw_char_range any[] = {{0, LAST}}, ascii[] = {{0, 127}};
-    uint32_t all = (1u << (sizeof category_names / 2)) - 1, wanted;
+    uint32_t all = (1u << QW_UNICODE_CATEGORIES) - 1, wanted;
 
     *known = true;
     if (qw_text_is(name, "Any")) return add_ranges(set, any, 1, inverted, err);

@@ -29,6 +29,12 @@ typedef enum qw_char_class {
 /* OTHER for what is no code point (QW_UTF8_BAD). */
 qw_char_class qw_unicode_class(uint32_t c);
 
+/* General categories by the code point: the next run of one category of the packed table at *at (0 to begin with), which is
+ * moved behind it; *n is its length. Returns its place among the names, two letters each. */
+enum { QW_UNICODE_CATEGORIES = 30 };
+extern const char qw_unicode_category_names[2 * QW_UNICODE_CATEGORIES + 1];
+uint32_t qw_unicode_next_categories(size_t *at, uint32_t *n);
+
 /* Canonical combining class, 0 for starters. */
 uint32_t qw_unicode_ccc(uint32_t c);
 
