@@ -15,10 +15,10 @@ set(QW_WASM_TEST_LINK -O1 -sENVIRONMENT=node,worker -sNODERAWFS -sEXIT_RUNTIME -
 set(QW_WASM_THREAD_STACK -sDEFAULT_PTHREAD_STACK_SIZE=128KB)
 
 # A page downloads this: only what weights and tokens pass through is compiled for speed, the rest for size. Loops that
-# are written in vectors (QW_VECTORS) gain nothing from -O2.
-set(QW_FAST kernels/kernel_float kernels/kernel_token kernels/kernel_tile kernels/activations kernels/matmul model/attention)
-set(QW_QUICK kernels/panel kernels/quant kernels/quant_iq kernels/softmax)
-set(QW_VECTORS model/kv_block kernels/ops)
+# are written in vectors gain nothing from more than -Os.
+set(QW_FAST kernels/kernel_token kernels/kernel_tile kernels/activations)
+set(QW_QUICK kernels/quant)
+set(QW_VECTORS model/kv_block model/attention kernels/ops kernels/softmax kernels/matmul kernels/kernel_float kernels/panel)
 set(QW_SMALL ${QW_SOURCES} base/alloc hosts/wasm)
 list(REMOVE_ITEM QW_SMALL ${QW_FAST} ${QW_QUICK} ${QW_VECTORS})
 list(TRANSFORM QW_QUICK REPLACE "(.+)" "src/\\1.c")

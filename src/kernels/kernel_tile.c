@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Two panels times tiles of tokens: some hundred columns of the panels are unpacked into a buffer that stays in the
- * L1 cache and meets all tokens there. From then on a block is a run of equal steps: a few columns of 8 rows times T
- * tokens, into T times 2 vectors of sums. The steps stay a loop: unrolled, compilers compute sum after sum and spill
+ * L1 cache and meets all tokens there. From then on a block is a run of equal steps: a few columns of 8 rows times 4
+ * tokens, into 4 times 2 vectors of sums. The steps stay a loop: unrolled, compilers compute sum after sum and spill
  * what these share.
  *
  * Sums are int32. DOT16 makes int16 of two products a step, which hold 8 steps of codes below 16; of larger codes it
@@ -16,15 +16,14 @@ enum { MOST_TOKENS = 4, PANELS = QW_TILE_PANELS };
 
 typedef struct plan {
     recipe c;
-    int tokens;
     int steps;  /* of a block, or of half of one where that has a scale */
     int round;  /* steps at a time: 2; 1 where V8 then unrolls the loop itself, and better (BASE without halves) */
     bool int16; /* DOT16 of codes below 16 */
 } plan;
 
-QW_SIMD_INLINE plan make_plan(recipe c, int tokens)
+QW_SIMD_INLINE plan make_plan(recipe c)
 {
-    plan p = {.c = c, .tokens = tokens};
+    plan p = {.c = c};
 
     p.steps = (c.kernel == QW_KERNEL_BASE ? 16 : 8) / (c.t.halves ? 2 : 1);
     p.int16 = c.kernel == QW_KERNEL_DOT16 && c.t.bits == 4;
@@ -80,7 +79,7 @@ QW_SIMD_INLINE void unpack(qw_tile *tile, int32_t index, const uint8_t *panel, i
     }
 }
 
-/* Sums of T tokens and two panels. */
+/* Sums of a tile's tokens and two panels. */
 typedef struct sums {
     qw_v128 v[MOST_TOKENS][PANELS];
 } sums;
@@ -127,7 +126,7 @@ QW_SIMD_INLINE qw_v128 add_round(plan p, qw_v128 sum, const qw_v128 w[2], const 
 QW_SIMD_INLINE void add_steps(sums *s, plan p, qw_v128 w[PANELS][2], const tokens *x, int i)
 {
     QW_UNROLL
-    for (int t = 0; t < p.tokens; t++) {
+    for (int t = 0; t < QW_TILE_TOKENS; t++) {
         const uint8_t *q = operand_of(p, x, t) + 4 * i;
         qw_v128 at[2] = {qw_load32_splat(q)};
         if (p.round == 2) at[1] = qw_load32_splat(q + 4);
@@ -186,7 +185,7 @@ QW_SIMD_INLINE void run_steps(sums *out, plan p, const qw_tile *tile, int32_t at
     const int16_t *codes = tile->codes[at];
 
     QW_UNROLL
-    for (int t = 0; t < p.tokens; t++) {
+    for (int t = 0; t < QW_TILE_TOKENS; t++) {
         qw_v128 start = start_of(p, tile, x->act + t, h, x->flip);
         QW_UNROLL
         for (int r = 0; r < PANELS; r++) out->v[t][r] = start;
@@ -201,11 +200,11 @@ QW_SIMD_INLINE void run_steps(sums *out, plan p, const qw_tile *tile, int32_t at
     }
     sums part;
     QW_UNROLL
-    for (int t = 0; t < p.tokens; t++) QW_UNROLL
+    for (int t = 0; t < QW_TILE_TOKENS; t++) QW_UNROLL
     for (int r = 0; r < PANELS; r++) part.v[t][r] = qw_zero();
     run_unpacked(&part, p, codes, x, h * p.steps);
     QW_UNROLL
-    for (int t = 0; t < p.tokens; t++) QW_UNROLL
+    for (int t = 0; t < QW_TILE_TOKENS; t++) QW_UNROLL
     for (int r = 0; r < PANELS; r++) out->v[t][r] = qw_i32x4_add(out->v[t][r], qw_i32x4_pair_sums(part.v[t][r]));
 }
 
@@ -216,7 +215,7 @@ QW_SIMD_INLINE void add_whole(sums *acc, plan p, const qw_tile *tile, int32_t at
 
     run_steps(&s, p, tile, at, x, 0);
     QW_UNROLL
-    for (int t = 0; t < p.tokens; t++) QW_UNROLL
+    for (int t = 0; t < QW_TILE_TOKENS; t++) QW_UNROLL
     for (int r = 0; r < PANELS; r++) {
         const qw_act *b = x->act + t;
         qw_v128 factor = qw_f32x4_mul(scale_of(tile, p, at, r), qw_load32_splat(&b->scale));
@@ -245,7 +244,7 @@ QW_SIMD_INLINE void add_halves(sums *acc, plan p, const qw_tile *tile, int32_t a
     run_steps(&first, p, tile, at, x, 0);
     run_steps(&second, p, tile, at, x, 1);
     QW_UNROLL
-    for (int t = 0; t < p.tokens; t++) QW_UNROLL
+    for (int t = 0; t < QW_TILE_TOKENS; t++) QW_UNROLL
     for (int r = 0; r < PANELS; r++) {
         const qw_act *b = x->act + t;
         qw_v128 isum = qw_i32x4_add(qw_i32x4_mul(first.v[t][r], qw_load(tile->sub[at][0][r])),
@@ -256,16 +255,16 @@ QW_SIMD_INLINE void add_halves(sums *acc, plan p, const qw_tile *tile, int32_t a
     }
 }
 
-QW_SIMD_INLINE void multiply(const qw_tile_tokens *to, const qw_tile *tile, int32_t first, int32_t n, recipe c, int T)
+QW_SIMD_INLINE void multiply(const qw_tile_tokens *to, const qw_tile *tile, int32_t first, int32_t n, recipe c)
 {
-    plan p = make_plan(c, T);
+    plan p = make_plan(c);
     const qw_activations *a = to->a;
     size_t at = qw_act_index(a, to->token, first);
     tokens x = {a->act + at, a->wide + at * QW_ACT_WIDE, qw_opaque(qw_i8x16_splat(a->flip))};
     sums s;
 
     QW_UNROLL
-    for (int t = 0; t < T; t++) QW_UNROLL
+    for (int t = 0; t < QW_TILE_TOKENS; t++) QW_UNROLL
     for (int r = 0; r < PANELS; r++) s.v[t][r] = qw_load(to->acc + (size_t)t * to->stride + r * 4);
     for (int32_t i = 0; i < n; i++) {
         if (c.t.halves) add_halves(&s, p, tile, i, &x);
@@ -274,7 +273,7 @@ QW_SIMD_INLINE void multiply(const qw_tile_tokens *to, const qw_tile *tile, int3
         x.wide += QW_ACT_GROUP * QW_ACT_WIDE;
     }
     QW_UNROLL
-    for (int t = 0; t < T; t++) QW_UNROLL
+    for (int t = 0; t < QW_TILE_TOKENS; t++) QW_UNROLL
     for (int r = 0; r < PANELS; r++) qw_store(to->acc + (size_t)t * to->stride + r * 4, s.v[t][r]);
 }
 
@@ -283,15 +282,13 @@ QW_SIMD_INLINE void multiply(const qw_tile_tokens *to, const qw_tile *tile, int3
     {                                                                                                                  \
         unpack(tile, index, panel, first, n, make_recipe(QW_LAYOUT_##NAME, QW_KERNEL_##KERNEL));                       \
     }
-#define TILE(NAME, KERNEL, T)                                                                                          \
-    static void tile_##NAME##_##KERNEL##_##T(const qw_tile_tokens *to, const qw_tile *tile, int32_t first, int32_t n)  \
+#define TILE(KERNEL, NAME)                                                                                             \
+    static void tile_##NAME##_##KERNEL(const qw_tile_tokens *to, const qw_tile *tile, int32_t first, int32_t n)        \
     {                                                                                                                  \
-        multiply(to, tile, first, n, make_recipe(QW_LAYOUT_##NAME, QW_KERNEL_##KERNEL), T);                            \
+        multiply(to, tile, first, n, make_recipe(QW_LAYOUT_##NAME, QW_KERNEL_##KERNEL));                               \
     }
-#define TILES(KERNEL, NAME) TILE(NAME, KERNEL, 2) TILE(NAME, KERNEL, 4)
 #define UNPACK_ENTRY(NAME, KERNEL) [QW_KERNEL_##KERNEL][QW_LAYOUT_##NAME] = unpack_##NAME##_##KERNEL,
-#define TILE_ENTRY(KERNEL, NAME)                                                                                       \
-    [QW_KERNEL_##KERNEL][QW_LAYOUT_##NAME] = {tile_##NAME##_##KERNEL##_2, tile_##NAME##_##KERNEL##_4},
+#define TILE_ENTRY(KERNEL, NAME) [QW_KERNEL_##KERNEL][QW_LAYOUT_##NAME] = tile_##NAME##_##KERNEL,
 #define UNPACK_BASE(NAME, ...) UNPACK(NAME, BASE)
 #define UNPACK_ENTRY_BASE(NAME, ...) UNPACK_ENTRY(NAME, BASE)
 
@@ -308,21 +305,21 @@ QW_SIMD_INLINE void multiply(const qw_tile_tokens *to, const qw_tile *tile, int3
 #define UNPACK_ENTRY_DOT16(NAME, ...) [QW_KERNEL_DOT16][QW_LAYOUT_##NAME] = unpack_##NAME##_DOT32,
 QW_SIGNED_LAYOUTS(UNPACK_BASE)
 QW_INTEGER_LAYOUTS(UNPACK_DOT32)
-SIGNED(TILES, BASE)
-SHARED(TILES, DOT16)
-SHARED_WIDE(TILES, DOT16)
-SIGNED(TILES, DOT32)
-SHARED(TILES, DOT32)
+SIGNED(TILE, BASE)
+SHARED(TILE, DOT16)
+SHARED_WIDE(TILE, DOT16)
+SIGNED(TILE, DOT32)
+SHARED(TILE, DOT32)
 static qw_kernel_unpack *const UNPACKS[][QW_LAYOUT_COUNT] = {QW_SIGNED_LAYOUTS(UNPACK_ENTRY_BASE) QW_UNSIGNED_LAYOUTS(
     UNPACK_ENTRY_DOT16) QW_INTEGER_LAYOUTS(UNPACK_ENTRY_DOT32)};
-static qw_kernel_tile *const TILE_TABLE[][QW_LAYOUT_COUNT][2] = {SIGNED(TILE_ENTRY, BASE) SHARED(
+static qw_kernel_tile *const TILE_TABLE[][QW_LAYOUT_COUNT] = {SIGNED(TILE_ENTRY, BASE) SHARED(
     TILE_ENTRY, DOT16) SHARED_WIDE(TILE_ENTRY, DOT16) SIGNED(TILE_ENTRY, DOT32) SHARED(TILE_ENTRY, DOT32)};
 #else
 QW_INTEGER_LAYOUTS(UNPACK_BASE)
-SIGNED(TILES, BASE)
-SHARED(TILES, BASE)
+SIGNED(TILE, BASE)
+SHARED(TILE, BASE)
 static qw_kernel_unpack *const UNPACKS[][QW_LAYOUT_COUNT] = {QW_INTEGER_LAYOUTS(UNPACK_ENTRY_BASE)};
-static qw_kernel_tile *const TILE_TABLE[][QW_LAYOUT_COUNT][2] = {SIGNED(TILE_ENTRY, BASE) SHARED(TILE_ENTRY, BASE)};
+static qw_kernel_tile *const TILE_TABLE[][QW_LAYOUT_COUNT] = {SIGNED(TILE_ENTRY, BASE) SHARED(TILE_ENTRY, BASE)};
 #endif
 
 /* Layouts that differ only in how they are packed, or in their offset, share a kernel: that of one of them. */
@@ -340,8 +337,8 @@ static qw_layout shared_by(qw_layout_traits t, qw_kernel kernel)
 
 qw_tile_kernels qw_tile_kernels_for(qw_layout layout, qw_kernel kernel)
 {
-    qw_kernel_tile *const *tile = TILE_TABLE[kernel][shared_by(qw_layout_traits_of(layout), kernel)];
+    qw_kernel_tile *tile = TILE_TABLE[kernel][shared_by(qw_layout_traits_of(layout), kernel)];
 
-    QW_ASSERT((size_t)kernel < sizeof UNPACKS / sizeof *UNPACKS && UNPACKS[kernel][layout] && tile[0]);
-    return (qw_tile_kernels){UNPACKS[kernel][layout], tile[0], tile[1]};
+    QW_ASSERT((size_t)kernel < sizeof UNPACKS / sizeof *UNPACKS && UNPACKS[kernel][layout] && tile);
+    return (qw_tile_kernels){UNPACKS[kernel][layout], tile};
 }

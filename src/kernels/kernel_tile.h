@@ -5,7 +5,10 @@
 
 #include "kernels/kernel.h"
 
-enum { QW_TILE_BLOCKS = 32 }; /* blocks of 32 columns that are unpacked at a time: they stay in the L1 cache */
+enum {
+    QW_TILE_BLOCKS = 32, /* blocks of 32 columns that are unpacked at a time: they stay in the L1 cache */
+    QW_TILE_TOKENS = 4,
+};
 
 /* Up to QW_TILE_BLOCKS blocks of two panels: where they begin, and unpacked what does not stand there as a kernel
  * wants it. codes: a vector of each panel for every step through the block's columns: for the relaxed dots 8 steps of 4
@@ -25,12 +28,12 @@ typedef struct qw_tile {
 /* Unpacks n blocks from block `first` on (a multiple of QW_TILE_BLOCKS) as panel `index` of the tile. */
 typedef void qw_kernel_unpack(qw_tile *tile, int32_t index, const uint8_t *panel, int32_t first, int32_t n);
 
-/* acc += rows times 2 or 4 tokens over the tile's n blocks, the first of which is block `first` of the row. */
+/* acc += rows times QW_TILE_TOKENS tokens over the tile's n blocks, the first of which is block `first` of the row. */
 typedef void qw_kernel_tile(const qw_tile_tokens *to, const qw_tile *tile, int32_t first, int32_t n);
 
 typedef struct qw_tile_kernels {
     qw_kernel_unpack *unpack;
-    qw_kernel_tile *two, *four;
+    qw_kernel_tile *multiply;
 } qw_tile_kernels;
 
 /* The build has `kernel`, and it takes the layout's codes: qw_activations_kernel. */

@@ -64,24 +64,29 @@ static qw_tile_tokens further(qw_tile_tokens to, int32_t tokens)
     return to;
 }
 
-/* acc = the rows of the panels times n tokens, n even. */
+/* acc = the rows of the panels times n tokens. Where the last tile is not full its sums go through a buffer: the rows of
+ * activations go on to the end of their group of four. */
 static void run_tiles(const work *w, qw_tile_tokens to, int32_t n)
 {
-    int32_t blocks = (to.a->cols + QW_BLOCK - 1) / QW_BLOCK;
+    int32_t blocks = (to.a->cols + QW_BLOCK - 1) / QW_BLOCK, full = n / QW_TILE_TOKENS * QW_TILE_TOKENS;
+    float rest[QW_TILE_TOKENS][QW_TILE_ROWS] = {{0}};
     qw_tile tile;
 
     tile.flip = to.a->flip;
-    for (int32_t t = 0; t < n; t++) memset(further(to, t).acc, 0, QW_TILE_ROWS * sizeof(float));
+    for (int32_t t = 0; t < full; t++) memset(further(to, t).acc, 0, QW_TILE_ROWS * sizeof(float));
     for (int32_t first = 0; first < blocks; first += QW_TILE_BLOCKS) {
         int32_t count = blocks - first < QW_TILE_BLOCKS ? blocks - first : QW_TILE_BLOCKS;
         for (int32_t i = 0; i < QW_TILE_PANELS; i++) w->k->tile.unpack(&tile, i, w->panels[i], first, count);
-        for (int32_t t = 0; t < n; t += 4) {
+        for (int32_t t = 0; t < n; t += QW_TILE_TOKENS) {
             qw_tile_tokens at = further(to, t);
-            (n - t >= 4 ? w->k->tile.four : w->k->tile.two)(&at, &tile, first, count);
+            if (t == full) at = (qw_tile_tokens){rest[0], QW_TILE_ROWS, to.a, at.token};
+            w->k->tile.multiply(&at, &tile, first, count);
         }
     }
+    for (int32_t t = full; t < n; t++) memcpy(further(to, t).acc, rest[t - full], sizeof *rest);
 }
 
+/* The same of float layouts, n even. */
 static void run_pairs(const work *w, qw_tile_tokens to, int32_t n)
 {
     for (int32_t t = 0; t < n; t += 4) {
@@ -90,7 +95,7 @@ static void run_pairs(const work *w, qw_tile_tokens to, int32_t n)
     }
 }
 
-static void run_even(const work *w, qw_tile_tokens to, int32_t n)
+static void run_together(const work *w, qw_tile_tokens to, int32_t n)
 {
     if (w->k->tile.unpack) run_tiles(w, to, n);
     else run_pairs(w, to, n);
@@ -103,7 +108,7 @@ static void run_edge(const work *w, qw_tile_tokens to, int32_t n, int32_t rows)
 
     for (int32_t t = 0; t < n; t += EDGE_TOKENS) {
         int32_t count = n - t < EDGE_TOKENS ? n - t : EDGE_TOKENS;
-        run_even(w, (qw_tile_tokens){acc[0], QW_TILE_ROWS, to.a, to.token + t}, count);
+        run_together(w, (qw_tile_tokens){acc[0], QW_TILE_ROWS, to.a, to.token + t}, count);
         for (int32_t i = 0; i < count; i++) memcpy(further(to, t + i).acc, acc[i], (size_t)rows * sizeof(float));
     }
 }
@@ -125,19 +130,26 @@ static bool unpacks(const part *p, const qw_activations *a)
     return p->kernels.tile.unpack && a->n > 2;
 }
 
+/* How many of the tokens meet a panel together; the others, at most one of many, do alone: a tile for one does not pay. */
+static int32_t n_together(const part *p, const qw_activations *a)
+{
+    if (!p->kernels.tile.unpack) return a->n / 2 * 2;
+    return !unpacks(p, a) ? 0 : a->n % QW_TILE_TOKENS == 1 ? a->n - 1 : a->n;
+}
+
 /* Two panels times all tokens. The second one of the last pair may not exist. */
 static void run_pair(const part *p, const qw_activations *a, int32_t index)
 {
     const qw_mat *m = p->product.w;
     int32_t row = index * QW_TILE_ROWS, rows = m->rows - row < QW_TILE_ROWS ? m->rows - row : QW_TILE_ROWS;
-    int32_t even = !p->kernels.tile.unpack || unpacks(p, a) ? a->n / 2 * 2 : 0;
+    int32_t together = n_together(p, a);
     const uint8_t *first = m->data + (size_t)index * QW_TILE_PANELS * p->panel_bytes;
     work w = {&p->kernels, {first, rows > QW_PANEL_ROWS ? first + p->panel_bytes : first}};
     qw_tile_tokens to = {p->product.y + row, (size_t)m->rows, a, 0};
 
-    if (even && rows == QW_TILE_ROWS) run_even(&w, to, even);
-    if (even && rows < QW_TILE_ROWS) run_edge(&w, to, even, rows);
-    for (int32_t t = even; t < a->n; t++) run_one(&w, further(to, t), rows);
+    if (together && rows == QW_TILE_ROWS) run_together(&w, to, together);
+    if (together && rows < QW_TILE_ROWS) run_edge(&w, to, together, rows);
+    for (int32_t t = together; t < a->n; t++) run_one(&w, further(to, t), rows);
     if (p->product.bias) add_bias(to.acc, to.stride, p->product.bias + row, rows, a->n);
 }
 
