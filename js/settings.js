@@ -60,6 +60,12 @@ export const SETTINGS = {
   pad_token_id: { kind: 'integer', group: 'end', hint: 'fills short rows of padded_ids' },
   max_time: { kind: 'number', group: 'end', hint: 'seconds' },
   response_format: { kind: 'json', group: 'end', hint: 'its form: {"type": "choice", "choices": ["yes", "no"]}' },
+  whitespace: {
+    kind: 'choice',
+    group: 'end',
+    hint: 'between the parts of JSON',
+    choices: ['bounded', 'compact', 'any'],
+  },
   finish_in_budget: { kind: 'boolean', group: 'end', hint: 'near the limit, only what completes the form' },
 
   seed: { kind: 'integer', group: 'run', hint: 'the same seed, the same answer' },

@@ -215,9 +215,24 @@ export interface GenerationSettings {
 /** The form that an answer has, held token by token: what cannot be completed is never chosen. */
 export type ResponseFormat =
   | { type: 'text' }
+  /** Any JSON object. */
+  | { type: 'json_object' }
+  /** JSON that meets the schema (2020-12, or by $schema 2019-09, 7, 6, 4), keys in the order of `properties`. What cannot be held exactly is refused by pointer and keyword before the first token; with lenient it is passed over and told in notes. */
+  | {
+      type: 'json_schema';
+      json_schema: {
+        name?: string;
+        description?: string;
+        schema: object | boolean;
+        strict?: boolean;
+        lenient?: boolean;
+      };
+    }
   /** ECMA-262's regular part, with the u flag; the whole text matches. Lookaround, backreferences and \\b are refused by name. */
   | { type: 'regex'; regex: string | RegExp }
-  | { type: 'choice'; choices: string[] };
+  | { type: 'choice'; choices: string[] }
+  /** GBNF as llama.cpp has it; root (default "root") is the rule to begin with, <[id]> and <name> are tokens. */
+  | { type: 'grammar'; grammar: string; root?: string };
 
 export interface RunOptions {
   /** Unsigned 32-bit; default: random, and told in Result. Row r has the seed (seed + r) mod 2^32. */
@@ -226,8 +241,10 @@ export interface RunOptions {
   rng_state?: string;
   /** The form of every answer of the call; it combines with every other setting. Default: any text. */
   response_format?: ResponseFormat;
-  /** Default true: where max_new_tokens or the context comes near, only what can still be completed is chosen, counting a token for each byte; where nothing fits so, the answer may be cut (format.complete). Without a response_format it does nothing. */
+  /** Default true: where max_new_tokens or the context comes near, only tokens behind which those that are left can complete the text are chosen; where there are none, the answer may be cut (format.complete). Without a response_format it does nothing. */
   finish_in_budget?: boolean;
+  /** Between the parts of JSON. bounded (default): after { [ , and before } ] nothing, a space, or a newline and up to four spaces a level, after : nothing or a space; compact: none; any: as JSON has it. */
+  whitespace?: 'bounded' | 'compact' | 'any';
   /** Log-probabilities of the chosen and of the n most probable tokens, before (raw) and after processing. */
   logprobs?: number;
   /** Default true. */

@@ -177,10 +177,11 @@ function formatAsText(format) {
   }
   const { regex } = format;
   const isRegExp = Object.prototype.toString.call(regex) === '[object RegExp]';
-  const text = JSON.stringify(isRegExp ? { ...format, regex: regex.source, flags: regex.flags } : format);
-  if (/(^|[^\\])(\\\\)*\\u0000/.test(text))
-    throw qwenError('usage', 'response_format holds U+0000, which no text of a model has');
-  return text;
+  try {
+    return JSON.stringify(isRegExp ? { ...format, regex: regex.source, flags: regex.flags } : format);
+  } catch (error) {
+    throw qwenError('usage', `response_format cannot be written as JSON: ${messageOf(error)}`, error);
+  }
 }
 
 /**

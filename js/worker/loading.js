@@ -8,7 +8,7 @@ import { mainOf } from '../weights/source.js';
 import { mirrorsOf } from '../weights/sources-file.js';
 import { compileWasm } from './compile.js';
 import { startTrial } from './instance.js';
-import { fixedMemory, growingMemory, pagesFor } from './memory.js';
+import { engineMemory, growingMemory, pagesFor } from './memory.js';
 import { decideBuild } from './trial.js';
 import { Meter } from './meter.js';
 import { turn } from './turn.js';
@@ -298,7 +298,7 @@ export async function planModel(request, context) {
  */
 function memoryRefusal(pages, shared) {
   try {
-    fixedMemory(pages, shared);
+    engineMemory(pages, shared);
     return '';
   } catch (error) {
     return messageOf(error);
@@ -462,7 +462,7 @@ async function startWithMemory({ loader, request, context, plan, chosen, planner
  */
 function tryMemory(pages, shared) {
   try {
-    return fixedMemory(pages, shared);
+    return engineMemory(pages, shared);
   } catch (error) {
     return messageOf(error);
   }

@@ -9,6 +9,8 @@ const STACK_BYTES = 256 << 10;
 const THREAD_BYTES = (128 << 10) + (16 << 10);
 /** Static data, and room for what is passed in and out of a call. */
 const RUNTIME_BYTES = 4 << 20;
+/** The most that forms of answers may take. */
+const FORMAT_BYTES = 128 << 20;
 
 /**
  * Pages of the memory that holds a heap of so many bytes and the module itself.
@@ -21,13 +23,15 @@ export function pagesFor(heapBytes, threads) {
 }
 
 /**
- * A memory of exactly that size, or 'memory' where the machine refuses it.
+ * A memory of that size, or 'memory' where the machine refuses it. Only a response_format makes it grow: by the trie of
+ * the vocabulary and the states of the form, once one is asked for.
  * @param {number} pages
  * @param {boolean} shared
  */
-export function fixedMemory(pages, shared) {
+export function engineMemory(pages, shared) {
   if (pages > MEMORY_MAX_PAGES) throw qwenError('memory', `${mib(pages)} are needed, WebAssembly can have 4096 MiB`);
-  return newMemory({ initial: pages, maximum: pages, shared });
+  const maximum = Math.min(pages + FORMAT_BYTES / PAGE, MEMORY_MAX_PAGES);
+  return newMemory({ initial: pages, maximum, shared });
 }
 
 /** @param {number} pages */

@@ -6,7 +6,7 @@ import { Jobs } from './jobs.js';
 import { fetchModel, loadModel, planModel } from './loading.js';
 import { buildName, ENGINE_WORKER, errorToPlain, plainToError } from '../protocol.js';
 import { compileWasm } from './compile.js';
-import { fixedMemory, pagesFor } from './memory.js';
+import { engineMemory, pagesFor } from './memory.js';
 import { Wasm } from './wasm.js';
 import { hearThread } from './threads.js';
 import { turn } from './turn.js';
@@ -261,7 +261,7 @@ async function storeOf({ cache, source }, notes) {
 /** @param {import('../protocol.js').WasmChoice} choice */
 async function selfTest(choice) {
   const { module, bytes } = await compileWasm(choice.urls[buildName(choice)]);
-  const memory = fixedMemory(pagesFor(SELF_TEST_BYTES, choice.threads), choice.shared);
+  const memory = engineMemory(pagesFor(SELF_TEST_BYTES, choice.threads), choice.shared);
   const wasm = await Wasm.start(module, memory, { threads: choice.threads });
   await turn();
   const { ok, report } = wasm.selfTest();

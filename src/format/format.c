@@ -1,143 +1,176 @@
 /* SPDX-License-Identifier: MIT
- * A form is an expression; its state in the middle of an answer is one too. */
+ * A form is an expression, or a grammar with its matcher; its state in the middle of an answer is a number of either. */
 #include "format/format.h"
 
 #include "base/alloc.h"
-#include "base/json.h"
-#include "format/choice.h"
-#include "format/regex.h"
+#include "format/ends.h"
+#include "format/matcher.h"
 
 #include <string.h>
 
 struct qw_format {
     const qw_masks *masks;
     qw_expr_pool *pool;
+    qw_grammar *grammar;
+    qw_matcher *matcher; /* NULL: an expression */
     qw_moves moves;
-    qw_expr start;
-    uint32_t masked; /* the state whose mask bits holds; dead: none */
-    uint32_t *bits;
+    qw_ends ends;
+    uint32_t start;
+    uint32_t masked;   /* the state whose mask bits holds; dead: none */
+    uint32_t farthest; /* bytes to the end behind any token of it */
+    uint32_t *bits, *within;
 };
 
-static qw_status wrong(const qw_json *root, const char *member, const char *wanted, qw_error *err)
+static qw_status whitespace_of(qw_text name, qw_whitespace *out, qw_error *err)
 {
-    const qw_json *got = qw_json_get(root, member);
+    static const char *const names[] = {
+        [QW_SPACE_BOUNDED] = "bounded", [QW_SPACE_COMPACT] = "compact", [QW_SPACE_ANY] = "any"};
 
-    return qw_fail(err, QW_ERR_USAGE, "response_format: %s is %s, wanted %s", member,
-                   got ? qw_json_kind_name(qw_json_kind_of(got)) : "missing", wanted);
-}
-
-static qw_status make_regex(qw_format *f, const qw_json *root, qw_error *err)
-{
-    const qw_json *regex = qw_json_get(root, "regex"), *flags = qw_json_get(root, "flags");
-
-    if (!regex || qw_json_kind_of(regex) != QW_JSON_STRING) return wrong(root, "regex", "a pattern", err);
-    if (flags && qw_json_kind_of(flags) != QW_JSON_STRING) return wrong(root, "flags", "a text", err);
-    return qw_regex_parse(f->pool, qw_text_of(qw_json_string(regex)), qw_text_of(qw_json_string(flags)), QW_REGEX_WHOLE,
-                          QW_SPELL_RAW, &f->start, err);
-}
-
-static qw_status make_choice(qw_format *f, const qw_json *root, qw_error *err)
-{
-    const qw_json *choices = qw_json_get(root, "choices");
-    qw_text *texts;
-    qw_status status = QW_OK;
-    size_t n = 0;
-
-    if (!choices || qw_json_kind_of(choices) != QW_JSON_ARRAY || !qw_json_size(choices))
-        return wrong(root, "choices", "an array of at least one text", err);
-    texts = qw_calloc((size_t)qw_json_size(choices), sizeof *texts);
-    if (!texts) return qw_fail_memory(err, "the choices", (double)qw_json_size(choices) * sizeof *texts);
-    for (const qw_json *one = qw_json_first(choices); one && !status; one = qw_json_next(one)) {
-        if (qw_json_kind_of(one) == QW_JSON_STRING) texts[n++] = qw_text_of(qw_json_string(one));
-        else
-            status = qw_fail(err, QW_ERR_USAGE, "response_format: choices[%zu] is %s, wanted a text", n,
-                             qw_json_kind_name(qw_json_kind_of(one)));
+    *out = QW_SPACE_BOUNDED;
+    if (!name.n) return QW_OK;
+    for (int i = 0; i < 3; i++) {
+        if (!qw_text_is(name, names[i])) continue;
+        *out = (qw_whitespace)i;
+        return QW_OK;
     }
-    if (!status) status = qw_choice_expr(f->pool, texts, n, QW_SPELL_RAW, &f->start, err);
-    qw_free(texts);
-    return status;
+    return qw_fail(err, QW_ERR_USAGE, "whitespace is \"%.*s\", wanted bounded, compact or any",
+                   (int)(name.n < 40 ? name.n : 40), name.bytes);
 }
 
-static qw_status make(qw_format *f, const qw_json *root, qw_error *err)
+static qw_status reserve_masks(qw_format *f, qw_error *err)
 {
-    const char *type = qw_json_string(qw_json_get(root, "type"));
-
     f->bits = qw_calloc(f->masks->n_words, sizeof *f->bits);
-    if (!f->bits) return qw_fail_memory(err, "a mask", (double)f->masks->n_words * sizeof *f->bits);
-    QW_TRY(qw_expr_pool_new(&f->pool, 0, err));
-    f->moves = qw_expr_moves(f->pool);
-    if (!strcmp(type, "regex")) QW_TRY(make_regex(f, root, err));
-    else if (!strcmp(type, "choice")) QW_TRY(make_choice(f, root, err));
-    else
-        return qw_fail(err, QW_ERR_USAGE,
-                       "response_format: type is \"%.40s\": \"text\", \"regex\" and \"choice\" can be held", type);
-    if (qw_expr_is_void(f->pool, f->start)) {
-        QW_TRY(qw_expr_status(f->pool, err));
-        return qw_fail(err, QW_ERR_USAGE, "response_format: no text has this form");
-    }
-    return qw_expr_status(f->pool, err);
+    f->within = qw_calloc(f->masks->n_words, sizeof *f->within);
+    return f->bits && f->within ? QW_OK
+                                : qw_fail_memory(err, "a mask", 2.0 * (double)f->masks->n_words * sizeof *f->bits);
 }
 
-qw_status qw_format_new(qw_format **out, qw_text json, const qw_masks *masks, qw_error *err)
+static qw_status use_expression(qw_format *f, qw_expr expr, qw_error *err)
 {
-    qw_json *root = NULL;
-    qw_status status = qw_json_parse(&root, json, "response_format", err);
-    bool any_text = !status && !strcmp(qw_json_string(qw_json_get(root, "type")), "text");
+    f->moves = qw_expr_moves(f->pool);
+    f->start = expr;
+    if (!qw_expr_is_void(f->pool, expr)) return qw_expr_status(f->pool, err);
+    QW_TRY(qw_expr_status(f->pool, err));
+    return qw_fail(err, QW_ERR_USAGE, "response_format: no text has this form");
+}
+
+static qw_status use_grammar(qw_format *f, qw_node node, qw_error *err)
+{
+    QW_TRY(qw_matcher_new(&f->matcher, f->grammar, node, err));
+    f->moves = qw_matcher_moves(f->matcher);
+    f->start = qw_matcher_start(f->matcher);
+    return QW_OK;
+}
+
+/* *any: there is nothing to hold. */
+static qw_status make(qw_format *f, qw_text json, qw_text whitespace, qw_buf *notes, bool *any, qw_error *err)
+{
+    qw_format_maker maker = {.tokenizer = f->masks->tokenizer, .notes = notes};
+    qw_whitespace space;
+    qw_language language;
+
+    QW_TRY(whitespace_of(whitespace, &space, err));
+    QW_TRY(qw_expr_pool_new(&f->pool, 0, err));
+    QW_TRY(qw_grammar_new(&f->grammar, f->pool, space, err));
+    maker.pool = f->pool;
+    maker.grammar = f->grammar;
+    QW_TRY(qw_format_read(&maker, json, &language, err));
+    *any = language.any_text;
+    if (*any) return QW_OK;
+    QW_TRY(reserve_masks(f, err));
+    return language.node ? use_grammar(f, language.node, err) : use_expression(f, language.expr, err);
+}
+
+qw_status qw_format_new(qw_format **out, qw_text json, qw_text whitespace, const qw_masks *masks, qw_buf *notes,
+                        qw_error *err)
+{
+    qw_format *f = qw_calloc(1, sizeof *f);
+    bool any = false;
+    qw_status status;
 
     *out = NULL;
-    if (status == QW_ERR_FORMAT) return qw_fail(err, QW_ERR_USAGE, "response_format is no valid JSON text");
-    if (status) return status;
-    if (qw_json_kind_of(root) != QW_JSON_OBJECT)
-        status = qw_fail(err, QW_ERR_USAGE, "response_format is %s, wanted an object",
-                         qw_json_kind_name(qw_json_kind_of(root)));
-    else if (!any_text && !(*out = qw_calloc(1, sizeof **out)))
-        status = qw_fail_memory(err, "the form of the answer", sizeof **out);
-    if (*out) {
-        (*out)->masks = masks;
-        status = make(*out, root, err);
-    }
-    qw_json_free(root);
-    if (!status) return QW_OK;
-    qw_format_free(*out);
-    *out = NULL;
+    if (!f) return qw_fail_memory(err, "the form of the answer", sizeof *f);
+    f->masks = masks;
+    status = make(f, json, whitespace, notes, &any, err);
+    if (status || any) qw_format_free(f);
+    else *out = f;
     return status;
 }
 
-void qw_format_free(qw_format *format)
+void qw_format_free(qw_format *f)
 {
-    if (!format) return;
-    qw_expr_pool_free(format->pool);
-    qw_free(format->bits);
-    qw_free(format);
+    if (!f) return;
+    qw_matcher_free(f->matcher);
+    qw_grammar_free(f->grammar);
+    qw_expr_pool_free(f->pool);
+    qw_ends_free(&f->ends);
+    qw_free(f->bits);
+    qw_free(f->within);
+    qw_free(f);
 }
 
-uint32_t qw_format_start(const qw_format *format)
+const qw_moves *qw_format_moves(const qw_format *f)
 {
-    return format->start;
+    return &f->moves;
 }
 
-uint32_t qw_format_after(const qw_format *format, uint32_t state, qw_text bytes)
+uint32_t qw_format_start(const qw_format *f)
 {
-    return qw_moves_walk(&format->moves, state, bytes);
+    return f->start;
 }
 
-bool qw_format_may_end(const qw_format *format, uint32_t state)
+uint32_t qw_format_after(const qw_format *f, uint32_t state, int32_t id)
 {
-    return format->moves.may_end(format->moves.self, state);
+    return qw_moves_token(&f->moves, f->masks->tokenizer, state, id);
 }
 
-uint32_t qw_format_bytes_to_end(const qw_format *format, uint32_t state)
+bool qw_format_may_end(const qw_format *f, uint32_t state)
 {
-    return qw_expr_shortest(format->pool, state);
+    return f->moves.may_end(f->moves.self, state);
 }
 
-qw_status qw_format_mask(qw_format *format, uint32_t state, const uint32_t **bits, qw_error *err)
+/* What went wrong in a walk, which itself only gives dead states. */
+qw_status qw_format_status(const qw_format *f, qw_error *err)
 {
-    *bits = format->bits;
-    if (format->masked == state && state != QW_STATE_DEAD) return QW_OK;
-    format->masked = QW_STATE_DEAD;
-    QW_TRY(qw_mask_make(format->masks, &format->moves, state, format->bits, err));
-    QW_TRY(qw_expr_status(format->pool, err));
-    format->masked = state;
+    return f->matcher ? qw_matcher_status(f->matcher, err) : qw_expr_status(f->pool, err);
+}
+
+/* Behind a walk over the vocabulary: states that no row stands on are let go where they are many. */
+static void let_go(qw_format *f, qw_matcher_mark mark)
+{
+    if (f->matcher && qw_matcher_release(f->matcher, mark)) qw_ends_cut(&f->ends, mark.n_states);
+}
+
+static qw_matcher_mark here(const qw_format *f)
+{
+    return f->matcher ? qw_matcher_here(f->matcher) : (qw_matcher_mark){0};
+}
+
+qw_status qw_format_mask(qw_format *f, uint32_t state, const uint32_t **bits, qw_error *err)
+{
+    qw_matcher_mark mark = here(f);
+
+    *bits = f->bits;
+    if (f->masked == state && state != QW_STATE_DEAD) return QW_OK;
+    f->masked = QW_STATE_DEAD;
+    QW_TRY(qw_mask_make(f->masks, &f->moves, state, f->bits, &f->farthest, err));
+    QW_TRY(qw_format_status(f, err));
+    f->masked = state;
+    let_go(f, mark);
+    return QW_OK;
+}
+
+qw_status qw_format_mask_within(qw_format *f, uint32_t state, uint32_t most, const uint32_t **bits, qw_error *err)
+{
+    qw_matcher_mark mark;
+
+    QW_TRY(qw_format_mask(f, state, bits, err));
+    *bits = NULL;
+    if (f->farthest <= most) return QW_OK; /* a token for each byte is enough */
+    mark = here(f);
+    QW_TRY(qw_ends_mask(&f->ends, f->masks, &f->moves, state, most, f->within, err));
+    QW_TRY(qw_format_status(f, err));
+    *bits = f->within;
+    let_go(f, mark);
     return QW_OK;
 }

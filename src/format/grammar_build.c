@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * Nodes are put down as they are made; which of them have a text at all is found at the end, growing what is known. */
+ * Nodes are put down as they are made; what their texts need is found at the end (grammar_least.h). */
+#include "base/print.h"
 #include "format/grammar_nodes.h"
 
 #include "base/alloc.h"
 
-#include <stdio.h>
 #include <string.h>
 
 void qw_grammar_fail(qw_grammar *g, qw_status status, const char *why)
 {
     if (g->status) return;
     g->status = status;
-    snprintf(g->why, sizeof g->why, "%s", why);
+    qw_print(g->why, sizeof g->why, "%s", why);
 }
 
 static bool grow(qw_grammar *g, void *array, size_t n, size_t *cap, size_t size)
@@ -42,7 +42,7 @@ static void *take(qw_grammar *g, size_t n, size_t size)
 static qw_node add(qw_grammar *g, qw_node_kind kind, uint32_t a, uint32_t b)
 {
     if (!grow(g, &g->nodes, g->n_nodes, &g->cap_nodes, sizeof *g->nodes)) return QW_NODE_NONE;
-    g->nodes[g->n_nodes] = (qw_grammar_node){kind, a, b, false};
+    g->nodes[g->n_nodes] = (qw_grammar_node){kind, a, b, QW_NODE_ENDLESS};
     return (qw_node)g->n_nodes++;
 }
 
@@ -133,22 +133,44 @@ static qw_expr quoted(qw_expr_pool *pool, qw_expr body)
     return qw_expr_concat(pool, quote, qw_expr_concat(pool, body, quote));
 }
 
+/* Whether one character goes on leading to the same place, from which the text can be completed: a proof that its texts do
+ * not run out, which most patterns pass. */
+static bool is_endless(qw_expr_pool *pool, qw_expr keys)
+{
+    static const char tried[] = "qZ7-.";
+
+    for (const char *c = tried; *c; c++) {
+        qw_expr at = keys, before = QW_EXPR_NONE;
+
+        for (int i = 0; i < 64 && at != QW_EXPR_NONE && at != before; i++) {
+            before = at;
+            at = qw_expr_step(pool, at, (uint8_t)*c);
+        }
+        if (at != QW_EXPR_NONE && at == before) return true;
+    }
+    return false;
+}
+
 qw_node qw_grammar_object(qw_grammar *g, const qw_object_spec *spec)
 {
     qw_node_object o = {.n_keys = spec->n_keys, .n_others = spec->n_others, .min = spec->min, .max = spec->max};
-    qw_expr *names = take(g, spec->n_keys, sizeof *names), declared = QW_EXPR_NONE;
+    qw_expr *names = take(g, spec->n_keys, sizeof *names), all = qw_expr_any_text(g->pool, QW_SPELL_JSON);
 
     o.keys = take(g, o.n_keys, sizeof *o.keys);
     o.others = take(g, o.n_others, sizeof *o.others);
     if (!g->status && grow(g, &g->objects, g->n_objects, &g->cap_objects, sizeof o)) {
         for (size_t i = 0; i < o.n_keys; i++) {
             names[i] = qw_expr_text(g->pool, spec->keys[i].name, QW_SPELL_JSON);
-            o.keys[i] = (qw_node_key){quoted(g->pool, names[i]), spec->keys[i].value, spec->keys[i].required};
+            o.keys[i] = (qw_node_key){
+                .name = quoted(g->pool, names[i]), .value = spec->keys[i].value, .required = spec->keys[i].required};
         }
-        if (o.n_keys && o.n_others) declared = qw_expr_or(g->pool, names, o.n_keys);
-        for (size_t i = 0; i < o.n_others; i++)
-            o.others[i] =
-                (qw_node_others){qw_expr_minus(g->pool, spec->others[i].keys, declared), spec->others[i].value};
+        if (o.n_keys && o.n_others) o.declared = qw_expr_or(g->pool, names, o.n_keys);
+        for (size_t i = 0; i < o.n_others; i++) {
+            bool free = spec->others[i].keys == all;
+            qw_expr keys = free ? all : qw_expr_minus(g->pool, spec->others[i].keys, o.declared);
+
+            o.others[i] = (qw_node_others){keys, spec->others[i].value, free, free || is_endless(g->pool, keys)};
+        }
         qw_free(names);
         g->objects[g->n_objects++] = o;
         return add(g, QW_NODE_OBJECT, (uint32_t)(g->n_objects - 1), 0);
@@ -186,69 +208,4 @@ qw_node qw_grammar_array(qw_grammar *g, const qw_array_spec *spec)
     for (size_t k = 0; k < spec->n_counters; k++) a.counters[k] = spec->counters[k];
     g->arrays[g->n_arrays++] = a;
     return add(g, QW_NODE_ARRAY, (uint32_t)(g->n_arrays - 1), 0);
-}
-
-static bool object_lives(const qw_grammar *g, const qw_node_object *o)
-{
-    int64_t n = 0;
-
-    for (size_t i = 0; i < o->n_keys; i++) {
-        if (g->nodes[o->keys[i].value].lives) n++;
-        else if (o->keys[i].required) return false;
-    }
-    for (size_t i = 0; i < o->n_others; i++)
-        if (g->nodes[o->others[i].value].lives && !qw_expr_is_void(g->pool, o->others[i].keys)) n = INT64_MAX;
-    return o->max >= o->min && n >= o->min;
-}
-
-static bool slot_lives(const qw_grammar *g, const qw_array_slot *slot)
-{
-    for (size_t i = 0; i < slot->n; i++)
-        if (g->nodes[slot->items[i].value].lives) return true;
-    return false;
-}
-
-static bool array_lives(const qw_grammar *g, const qw_node_array *a)
-{
-    int64_t need = a->min;
-
-    for (size_t k = 0; k < a->n_counters; k++)
-        if (a->counters[k].min > need) need = a->counters[k].min;
-    if (a->max < need) return false;
-    for (int64_t i = 0; i < need && i <= (int64_t)a->n_prefix; i++)
-        if (!slot_lives(g, &a->slots[i])) return false;
-    return true;
-}
-
-static bool node_lives(const qw_grammar *g, const qw_grammar_node *node)
-{
-    bool all = node->kind == QW_NODE_SEQUENCE;
-
-    switch (node->kind) {
-    case QW_NODE_VOID:
-        return false;
-    case QW_NODE_TEXT:
-        return !qw_expr_is_void(g->pool, node->a);
-    case QW_NODE_RULE:
-        return g->nodes[node->a].lives;
-    case QW_NODE_OBJECT:
-        return object_lives(g, &g->objects[node->a]);
-    case QW_NODE_ARRAY:
-        return array_lives(g, &g->arrays[node->a]);
-    case QW_NODE_SEQUENCE:
-    case QW_NODE_CHOICE:
-        for (uint32_t i = 0; i < node->b; i++)
-            if (g->nodes[g->lists[node->a + i]].lives != all) return !all;
-        return all;
-    }
-    return false;
-}
-
-void qw_grammar_finish(qw_grammar *g)
-{
-    for (bool more = true; more && !g->status;) {
-        more = false;
-        for (size_t i = 0; i < g->n_nodes; i++)
-            if (!g->nodes[i].lives && node_lives(g, &g->nodes[i])) more = g->nodes[i].lives = true;
-    }
 }

@@ -18,25 +18,31 @@ typedef enum qw_node_kind {
 typedef struct qw_grammar_node {
     qw_node_kind kind;
     uint32_t a, b;
-    bool lives; /* some text is in it; told by qw_grammar_finish */
+    uint32_t least; /* bytes of its shortest text, QW_NODE_ENDLESS: no text is in it; told by qw_grammar_finish */
 } qw_grammar_node;
+
+#define QW_NODE_ENDLESS UINT32_MAX
 
 /* A declared key as text: its quoted name with what stands before the value. */
 typedef struct qw_node_key {
     qw_expr name; /* the string with its quotes */
     qw_node value;
     bool required;
+    uint32_t n_required, n_living; /* of the keys from this one on: told by qw_grammar_finish */
 } qw_node_key;
 
 typedef struct qw_node_others {
-    qw_expr keys; /* bodies, without the declared names */
+    qw_expr keys; /* bodies, without the declared names; where it is free, with them */
     qw_node value;
+    bool free;    /* any name at all */
+    bool endless; /* names that never run out: those that were written are looked up when a name is over */
 } qw_node_others;
 
 typedef struct qw_node_object {
     qw_node_key *keys;
     qw_node_others *others;
     size_t n_keys, n_others;
+    qw_expr declared; /* bodies of the declared names */
     int64_t min, max;
 } qw_node_object;
 
@@ -61,8 +67,6 @@ struct qw_grammar {
     char why[160];
 };
 
-/* Tells of every node whether it lives. */
-void qw_grammar_finish(qw_grammar *grammar);
 void qw_grammar_fail(qw_grammar *grammar, qw_status status, const char *why);
 
 #endif

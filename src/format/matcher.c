@@ -4,16 +4,17 @@
 #include "format/matcher.h"
 
 #include "base/alloc.h"
-#include "format/matcher_open.h"
+#include "format/grammar_least.h"
+#include "format/matcher_end.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATES_MAX = 1 << 20 };
+enum { STATES_MAX = 1 << 20, MANY_STATES = 1 << 14 };
 
 typedef struct step {
     uint32_t from, to; /* states; from 0: free */
-    uint8_t byte;
+    uint16_t byte;     /* 256 above it in a walk */
 } step;
 
 typedef struct span {
@@ -54,6 +55,14 @@ static uint32_t hash_tops(const uint32_t *v, size_t n)
     return hash;
 }
 
+static void put_state(qw_matcher *m, uint32_t s)
+{
+    size_t at = hash_tops(m->tops + m->states[s].first, m->states[s].n) & (m->cap_state_table - 1);
+
+    while (m->state_table[at]) at = (at + 1) & (m->cap_state_table - 1);
+    m->state_table[at] = s + 1;
+}
+
 static bool grow_states(qw_matcher *m)
 {
     size_t cap = m->cap_state_table ? 2 * m->cap_state_table : 256;
@@ -65,15 +74,10 @@ static bool grow_states(qw_matcher *m)
         qw_opening_fail(&m->o, QW_ERR_MEMORY, "no memory left for the states of a format");
         return false;
     }
-    for (uint32_t s = 0; s < m->n_states; s++) {
-        size_t at = hash_tops(m->tops + m->states[s].first, m->states[s].n) & (cap - 1);
-
-        while (table[at]) at = (at + 1) & (cap - 1);
-        table[at] = s + 1;
-    }
     qw_free(m->state_table);
     m->state_table = table;
     m->cap_state_table = cap;
+    for (uint32_t s = 0; s < m->n_states; s++) put_state(m, s);
     return true;
 }
 
@@ -114,21 +118,23 @@ static uint32_t step_new(qw_matcher *m, uint32_t state, uint8_t byte)
 
     for (uint32_t i = 0; i < s.n && !m->o.status; i++) {
         qw_frame top = m->o.frames.v[m->tops[s.first + i]];
-        uint32_t below = m->o.frames.v[top.parent].kind, trace = 0;
+        qw_frame below = m->o.frames.v[top.parent];
+        bool is_name = below.kind == QW_FRAME_KEY && below.count == QW_KEY_QUOTE;
+        uint32_t trace = 0;
         qw_expr next;
 
         if (top.kind != QW_FRAME_TEXT) continue;
         next = qw_expr_step(m->o.pool, top.expr, byte);
         if (next == QW_EXPR_NONE) continue;
-        if ((below == QW_FRAME_KEY && m->o.frames.v[top.parent].count == 1) ||
-            (below == QW_FRAME_ARRAY && m->o.frames.v[top.parent].pos))
-            trace = qw_opening_frame(&m->o, &(qw_frame){.kind = QW_FRAME_TRACE, .pos = byte, .parent = top.trace});
+        if (is_name || (below.kind == QW_FRAME_ARRAY && below.pos))
+            trace = qw_opening_trace(&m->o, &below, top.trace, byte);
+        if (is_name && !qw_opening_name_can_end(&m->o, &below, next, trace)) continue;
         qw_opening_text(&m->o, next, top.parent, trace);
     }
     return close_state(m);
 }
 
-static size_t slot_of(const qw_matcher *m, uint32_t state, uint8_t byte)
+static size_t slot_of(const qw_matcher *m, uint32_t state, uint16_t byte)
 {
     uint32_t hash = (state * 0x9E3779B1u) ^ (byte * 0x85EBCA6Bu);
     size_t at = (hash ^ hash >> 15) & (m->cap_steps - 1);
@@ -161,13 +167,15 @@ uint32_t qw_matcher_step(qw_matcher *m, uint32_t state, uint8_t byte)
 {
     size_t at;
     uint32_t to;
+    uint16_t key;
 
     if (state == QW_MATCHER_DEAD || m->o.status || !grow_steps(m)) return QW_MATCHER_DEAD;
-    at = slot_of(m, state, byte);
+    key = (uint16_t)(byte | (m->o.walking ? 256 : 0));
+    at = slot_of(m, state, key);
     if (m->steps[at].from) return m->steps[at].to;
     to = step_new(m, state, byte);
     if (m->o.status || qw_expr_status(m->o.pool, NULL)) return QW_MATCHER_DEAD;
-    m->steps[at] = (step){state, to, byte};
+    m->steps[at] = (step){state, to, key};
     m->n_steps++;
     return to;
 }
@@ -184,20 +192,91 @@ bool qw_matcher_may_end(const qw_matcher *m, uint32_t state)
     return s.n && m->tops[s.first] == 0;
 }
 
-bool qw_matcher_is_free_string(qw_matcher *m, uint32_t state)
+/* Whether the text on top is the rest of a string of any characters, or of a key of any name. */
+static bool is_free_text(qw_matcher *m, const qw_frame *top)
 {
-    span s = m->states[state];
     qw_expr any = qw_expr_any_text(m->o.pool, QW_SPELL_JSON), quote;
-    const qw_frame *top;
+    const qw_frame *below = &m->o.frames.v[top->parent];
 
-    if (s.n != 1 || m->tops[s.first] == 0) return false;
-    top = &m->o.frames.v[m->tops[s.first]];
-    if (m->o.frames.v[top->parent].kind == QW_FRAME_KEY) return false;
-    if (m->o.frames.v[top->parent].kind == QW_FRAME_ARRAY && m->o.frames.v[top->parent].pos) return false;
+    if (below->kind == QW_FRAME_KEY && below->count == QW_KEY_QUOTE) {
+        const qw_node_object *object = &m->o.g->objects[m->o.frames.v[below->parent].node];
+
+        return top->expr == any && object->others[below->pos].free;
+    }
+    if (below->kind == QW_FRAME_ARRAY && below->pos) return false;
     quote = qw_expr_step(m->o.pool, top->expr, '"');
     return quote != QW_EXPR_NONE &&
            top->expr == qw_expr_concat(m->o.pool, any,
                                        qw_expr_concat(m->o.pool, qw_expr_byte_range(m->o.pool, '"', '"'), quote));
+}
+
+bool qw_matcher_is_free_string(qw_matcher *m, uint32_t state)
+{
+    span s = m->states[state];
+
+    for (uint32_t i = 0; i < s.n; i++) {
+        qw_frame top = m->o.frames.v[m->tops[s.first + i]];
+
+        if (top.kind == QW_FRAME_TEXT && is_free_text(m, &top)) return true;
+    }
+    return false;
+}
+
+uint32_t qw_matcher_shortest(qw_matcher *m, uint32_t state)
+{
+    span s = m->states[state];
+    uint32_t least = UINT32_MAX;
+
+    for (uint32_t i = 0; i < s.n; i++) {
+        uint32_t one = qw_frame_least(&m->o, m->tops[s.first + i]);
+
+        if (one < least) least = one;
+    }
+    return least;
+}
+
+bool qw_matcher_walk(qw_matcher *m, bool on)
+{
+    bool before = m->o.walking;
+
+    m->o.walking = on;
+    return before;
+}
+
+/* A frame of a container that holds a text of which nothing is told. */
+static bool holds_unsure(const qw_matcher *m, const qw_frame *f)
+{
+    if (f->kind == QW_FRAME_OBJECT) return m->o.frames.v[f->trace].trace == QW_TRACE_UNSURE;
+    return (f->kind == QW_FRAME_TEXT || f->kind == QW_FRAME_KEY || f->kind == QW_FRAME_ARRAY) &&
+           f->trace == QW_TRACE_UNSURE;
+}
+
+bool qw_matcher_is_unsure(const qw_matcher *m, uint32_t state)
+{
+    span s = m->states[state];
+
+    for (uint32_t i = 0; m->o.unsure && i < s.n; i++)
+        for (uint32_t id = m->tops[s.first + i]; id; id = m->o.frames.v[id].parent)
+            if (holds_unsure(m, &m->o.frames.v[id])) return true;
+    return false;
+}
+
+qw_matcher_mark qw_matcher_here(const qw_matcher *m)
+{
+    return (qw_matcher_mark){m->n_states, m->n_tops, m->o.frames.n};
+}
+
+bool qw_matcher_release(qw_matcher *m, qw_matcher_mark mark)
+{
+    if (m->n_states < MANY_STATES) return false;
+    qw_frames_cut(&m->o.frames, mark.n_frames);
+    m->n_states = mark.n_states;
+    m->n_tops = mark.n_tops;
+    memset(m->state_table, 0, m->cap_state_table * sizeof *m->state_table);
+    for (uint32_t s = 0; s < m->n_states; s++) put_state(m, s);
+    if (m->steps) memset(m->steps, 0, m->cap_steps * sizeof *m->steps);
+    m->n_steps = 0;
+    return true;
 }
 
 qw_status qw_matcher_new(qw_matcher **out, qw_grammar *grammar, qw_node node, qw_error *err)
@@ -211,6 +290,8 @@ qw_status qw_matcher_new(qw_matcher **out, qw_grammar *grammar, qw_node node, qw
     m->o.pool = grammar->pool;
     qw_grammar_finish(grammar);
     qw_opening_frame(&m->o, &(qw_frame){.kind = QW_FRAME_END});
+    for (uint32_t i = QW_TRACE_LOST; i <= QW_TRACE_UNSURE; i++)
+        qw_opening_frame(&m->o, &(qw_frame){.kind = QW_FRAME_TRACE, .pos = 256 + i});
     close_state(m); /* nothing: the dead state */
     qw_opening_expand(&m->o, node, 0);
     m->start = close_state(m);
@@ -233,5 +314,6 @@ void qw_matcher_free(qw_matcher *m)
     qw_free(m->steps);
     qw_free(m->o.open);
     qw_free(m->o.seen);
+    qw_buf_free(&m->o.name);
     qw_free(m);
 }

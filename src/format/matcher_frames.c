@@ -45,12 +45,14 @@ static bool grow(qw_frames *frames)
 {
     size_t cap = frames->cap ? 2 * frames->cap : 64;
     qw_frame *v;
-    uint32_t *table;
+    uint32_t *table, *least;
 
     if (frames->n < frames->cap) return true;
     v = qw_realloc(frames->v, cap, sizeof *v);
     if (v) frames->v = v;
-    table = v ? qw_calloc(2 * cap, sizeof *table) : NULL;
+    least = v ? qw_realloc(frames->least, cap, sizeof *least) : NULL;
+    if (least) frames->least = least;
+    table = least ? qw_calloc(2 * cap, sizeof *table) : NULL;
     if (!table) {
         frames->failed = true;
         return false;
@@ -72,13 +74,23 @@ uint32_t qw_frames_intern(qw_frames *frames, const qw_frame *frame)
     for (; frames->table[at]; at = (at + 1) & (frames->cap_table - 1))
         if (same(&frames->v[frames->table[at] - 1], frame)) return frames->table[at] - 1;
     frames->v[frames->n] = *frame;
+    frames->least[frames->n] = 0;
     frames->table[at] = (uint32_t)frames->n + 1;
     return (uint32_t)frames->n++;
+}
+
+void qw_frames_cut(qw_frames *frames, size_t n)
+{
+    if (n >= frames->n) return;
+    frames->n = n;
+    memset(frames->table, 0, frames->cap_table * sizeof *frames->table);
+    for (uint32_t id = 0; id < n; id++) put(frames, id);
 }
 
 void qw_frames_free(qw_frames *frames)
 {
     qw_free(frames->v);
+    qw_free(frames->least);
     qw_free(frames->table);
     *frames = (qw_frames){0};
 }

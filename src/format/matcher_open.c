@@ -4,6 +4,7 @@
 #include "format/matcher_open.h"
 
 #include "base/alloc.h"
+#include "format/grammar_least.h"
 
 enum { DEEPEST = 400, FRAMES_MAX = 1 << 20 };
 
@@ -108,72 +109,105 @@ static qw_expr closing(qw_opening *m, bool started, uint32_t depth, const char *
     return started ? qw_expr_concat(m->pool, gap(m, depth), id) : id;
 }
 
-/* What the frame's bytes were, as an expression. */
-static qw_expr traced(qw_opening *m, uint32_t trace)
+static bool is_told(uint32_t trace)
 {
-    qw_expr id = QW_EXPR_EMPTY;
+    return trace != QW_TRACE_LOST && trace != QW_TRACE_UNSURE;
+}
 
-    for (; trace; trace = m->frames.v[trace].parent) {
+/* A trace's bytes behind those of another that it goes on from. */
+static qw_expr traced_from(qw_opening *m, uint32_t trace, uint32_t from)
+{
+    qw_expr rest = QW_EXPR_EMPTY;
+
+    for (; trace != from; trace = m->frames.v[trace].parent) {
         uint8_t byte = (uint8_t)m->frames.v[trace].pos;
 
-        id = qw_expr_concat(m->pool, qw_expr_byte_range(m->pool, byte, byte), id);
+        rest = qw_expr_concat(m->pool, qw_expr_byte_range(m->pool, byte, byte), rest);
     }
-    return id;
+    return rest;
 }
 
-/* Whether more texts of the class than `need` are left, taking the shortest first. */
-static int64_t count_texts(qw_opening *m, qw_expr expr, int64_t need)
+static qw_expr traced(qw_opening *m, uint32_t trace)
 {
-    int64_t n = 0;
-
-    while (n < need && !m->status && !qw_expr_is_void(m->pool, expr)) {
-        qw_expr id = expr, word;
-        uint32_t left = qw_expr_shortest(m->pool, id);
-        qw_buf text = {0};
-
-        while (left > 0 && left != UINT32_MAX) {
-            qw_expr next = QW_EXPR_NONE;
-            char byte = 0;
-
-            for (unsigned b = 0; b < 256 && next == QW_EXPR_NONE; b++) {
-                next = qw_expr_step(m->pool, id, (uint8_t)b);
-                if (next != QW_EXPR_NONE && qw_expr_shortest(m->pool, next) + 1 != left) next = QW_EXPR_NONE;
-                byte = (char)b;
-            }
-            if (next == QW_EXPR_NONE || qw_buf_append(&text, &byte, 1, NULL)) break;
-            id = next;
-            left--;
-        }
-        word = qw_expr_literal(m->pool, (qw_text){text.bytes, text.n});
-        qw_buf_free(&text);
-        if (qw_expr_status(m->pool, NULL)) break;
-        expr = qw_expr_minus(m->pool, expr, word);
-        n++;
-    }
-    return n;
+    return traced_from(m, trace, 0);
 }
 
-static bool lives(const qw_opening *m, qw_node node)
+/* The bytes of a trace, in room of m's. */
+static qw_text bytes_of(qw_opening *m, uint32_t trace)
 {
-    return m->g->nodes[node].lives;
+    size_t n = 0;
+
+    for (uint32_t t = trace; t; t = m->frames.v[t].parent) n++;
+    if (qw_buf_reserve(&m->name, n, NULL)) {
+        qw_opening_fail(m, QW_ERR_MEMORY, "no memory left for the states of a format");
+        return (qw_text){"", 0};
+    }
+    for (size_t at = n; trace; trace = m->frames.v[trace].parent) m->name.bytes[--at] = (char)m->frames.v[trace].pos;
+    return (qw_text){m->name.bytes, n};
+}
+
+qw_expr qw_used_names(qw_opening *m, const qw_frame *object)
+{
+    qw_expr used = QW_EXPR_NONE;
+
+    for (uint32_t id = object->trace; id; id = m->frames.v[id].parent)
+        if (is_told(m->frames.v[id].trace)) used = qw_expr_or2(m->pool, used, traced(m, m->frames.v[id].trace));
+    return used;
+}
+
+bool qw_opening_name_is_taken(qw_opening *m, const qw_frame *object, uint32_t trace)
+{
+    if (!is_told(trace)) return false;
+    for (uint32_t id = object->trace; id; id = m->frames.v[id].parent)
+        if (m->frames.v[id].trace == trace) return true;
+    return qw_expr_accepts(m->pool, m->g->objects[object->node].declared, bytes_of(m, trace));
+}
+
+/* Whether the trace goes on from another, or is that. */
+static bool goes_on_from(const qw_opening *m, uint32_t trace, uint32_t from)
+{
+    while (trace && trace != from) trace = m->frames.v[trace].parent;
+    return trace == from;
+}
+
+/* Whether a name that is taken begins with those bytes. */
+static bool begins_taken(qw_opening *m, const qw_frame *object, uint32_t trace)
+{
+    for (uint32_t id = object->trace; id; id = m->frames.v[id].parent)
+        if (goes_on_from(m, m->frames.v[id].trace, trace)) return true;
+    return qw_expr_walk(m->pool, m->g->objects[object->node].declared, bytes_of(m, trace)) != QW_EXPR_NONE;
+}
+
+/* What is not told of the texts that a container holds: 0, or a trace. */
+static uint32_t untold(const qw_opening *m, const qw_frame *container)
+{
+    uint32_t trace = container->kind == QW_FRAME_ARRAY ? container->trace : m->frames.v[container->trace].trace;
+
+    return is_told(trace) ? 0 : trace;
+}
+
+uint32_t qw_opening_trace(qw_opening *m, const qw_frame *below, uint32_t trace, uint8_t byte)
+{
+    const qw_frame *container = below->kind == QW_FRAME_KEY ? &m->frames.v[below->parent] : below;
+    qw_frame longer = {.kind = QW_FRAME_TRACE, .pos = byte, .parent = trace}, object = *container;
+
+    if (!m->walking) return qw_opening_frame(m, &longer);
+    if (trace == QW_TRACE_UNSURE || untold(m, container)) {
+        m->unsure = true;
+        return QW_TRACE_UNSURE;
+    }
+    if (below->kind == QW_FRAME_ARRAY || trace == QW_TRACE_LOST) return QW_TRACE_LOST;
+    trace = qw_opening_frame(m, &longer);
+    return begins_taken(m, &object, trace) ? trace : QW_TRACE_LOST;
 }
 
 /* Whether the object can still be closed. */
 static bool object_can(qw_opening *m, const qw_frame *f)
 {
     const qw_node_object *o = &m->g->objects[f->node];
-    int64_t required = 0, possible = 0, need;
+    bool counts = (int64_t)f->count < o->min && qw_names_run_out(m->g, o);
 
-    for (size_t i = f->pos; i < o->n_keys; i++) {
-        required += o->keys[i].required;
-        possible += lives(m, o->keys[i].value);
-    }
-    if (f->count + required > o->max) return false;
-    need = o->min - f->count - possible;
-    for (size_t i = 0; i < o->n_others && need > 0; i++)
-        if (lives(m, o->others[i].value))
-            need -= count_texts(m, qw_expr_minus(m->pool, o->others[i].keys, f->expr), need);
-    return need <= 0;
+    return qw_object_can_end(m->g, o, f->pos, f->count, counts ? qw_used_names(m, f) : QW_EXPR_NONE);
 }
 
 /* The next declared keys, up to the first that must be there; false where one must. */
@@ -189,7 +223,7 @@ static bool open_declared(qw_opening *m, uint32_t id, qw_expr before)
 
         next.pos = i + 1;
         next.count++;
-        if (lives(m, key->value) && object_can(m, &next)) {
+        if (qw_node_lives(m->g, key->value) && object_can(m, &next)) {
             value.parent = qw_opening_frame(m, &next);
             text = qw_expr_concat(m->pool, before, qw_expr_concat(m->pool, key->name, colon(m)));
             qw_opening_text(m, text, qw_opening_frame(m, &value), 0);
@@ -197,6 +231,26 @@ static bool open_declared(qw_opening *m, uint32_t id, qw_expr before)
         if (key->required) return false;
     }
     return true;
+}
+
+/* Names of the class that may be written in the object. */
+static qw_expr body_of(qw_opening *m, const qw_node_others *class, const qw_frame *object)
+{
+    return class->endless ? class->keys : qw_expr_minus(m->pool, class->keys, qw_used_names(m, object));
+}
+
+bool qw_opening_name_can_end(qw_opening *m, const qw_frame *key, qw_expr body, uint32_t trace)
+{
+    const qw_frame *object = &m->frames.v[key->parent];
+    const qw_node_others *class = &m->g->objects[object->node].others[key->pos];
+
+    if (class->free || !class->endless || !is_told(trace)) return true;
+    for (uint32_t id = object->trace; id; id = m->frames.v[id].parent) {
+        uint32_t name = m->frames.v[id].trace;
+
+        if (goes_on_from(m, name, trace)) body = qw_expr_minus(m->pool, body, traced_from(m, name, trace));
+    }
+    return !qw_expr_is_void(m->pool, body);
 }
 
 static void resume_object(qw_opening *m, uint32_t id)
@@ -207,102 +261,43 @@ static void resume_object(qw_opening *m, uint32_t id)
     bool free = open_declared(m, id, before);
 
     if (free && (int64_t)f.count >= o->min) qw_opening_text(m, closing(m, f.count > 0, f.depth, "}"), f.parent, 0);
-    for (uint32_t i = 0; free && i < o->n_others; i++) {
+    if (!free || !o->n_others || (int64_t)f.count >= o->max) return;
+    for (uint32_t i = 0; i < o->n_others; i++) {
         qw_frame next = f, key = {.kind = QW_FRAME_KEY, .pos = i, .depth = f.depth, .parent = id};
 
         next.pos = (uint32_t)o->n_keys;
-        next.count++;
-        if ((int64_t)f.count >= o->max || !lives(m, o->others[i].value)) continue;
-        if (qw_expr_is_void(m->pool, qw_expr_minus(m->pool, o->others[i].keys, f.expr))) continue;
-        next.count = f.count;
+        if (!qw_node_lives(m->g, o->others[i].value)) continue;
+        if (qw_expr_is_void(m->pool, body_of(m, &o->others[i], &f))) continue;
         if (!object_can(m, &next)) continue;
         qw_opening_text(m, qw_expr_concat(m->pool, before, literal(m, "\"")), qw_opening_frame(m, &key), 0);
     }
 }
 
-/* Before the body of a key, and behind it, when its trace is known. */
+/* The body of a key, then its quote, then, when all of its name is known, what follows. */
 static void resume_key(qw_opening *m, uint32_t id, uint32_t trace)
 {
     qw_frame key = m->frames.v[id], f = m->frames.v[key.parent];
     const qw_node_object *o = &m->g->objects[f.node];
-    qw_frame value = {.kind = QW_FRAME_EXPAND, .node = o->others[key.pos].value, .depth = f.depth};
+    const qw_node_others *class = &o->others[key.pos];
+    qw_frame value = {.kind = QW_FRAME_EXPAND, .node = class->value, .depth = f.depth};
+    qw_frame name = {.kind = QW_FRAME_NAME, .trace = key.trace, .parent = f.trace};
 
-    if (key.count == 0) {
-        key.count = 1;
-        qw_opening_text(m, qw_expr_minus(m->pool, o->others[key.pos].keys, f.expr), qw_opening_frame(m, &key), 0);
-        return;
-    }
-    f.expr = qw_expr_or2(m->pool, f.expr, traced(m, trace));
-    f.pos = (uint32_t)o->n_keys;
-    f.count++;
-    value.parent = qw_opening_frame(m, &f);
-    qw_opening_text(m, qw_expr_concat(m->pool, literal(m, "\""), colon(m)), qw_opening_frame(m, &value), 0);
-}
-
-static uint32_t counted(uint64_t counts, size_t k)
-{
-    return (uint32_t)(counts >> (8 * k) & 255);
-}
-
-static const qw_array_slot *slot_at(const qw_node_array *a, uint32_t count)
-{
-    return &a->slots[count < a->n_prefix ? count : a->n_prefix];
-}
-
-/* Whether the item may come next; its counters are added to *counts. */
-static bool item_counts(const qw_node_array *a, const qw_array_item *item, uint64_t *counts)
-{
-    for (size_t k = 0; k < a->n_counters; k++) {
-        uint32_t n = counted(*counts, k);
-
-        if (!(item->counts >> k & 1)) continue;
-        if (n + 1 > a->counters[k].max) return false;
-        if (n < 255) *counts += (uint64_t)1 << (8 * k);
-    }
-    return true;
-}
-
-static bool slot_lives(const qw_opening *m, const qw_array_slot *slot)
-{
-    for (size_t i = 0; i < slot->n; i++)
-        if (lives(m, slot->items[i].value)) return true;
-    return false;
-}
-
-/* Whether the array can still be closed: each item goes where most is still missing. */
-static bool array_can(qw_opening *m, const qw_frame *f)
-{
-    const qw_node_array *a = &m->g->arrays[f->node];
-    uint64_t counts = f->counts;
-    int64_t count = f->count;
-
-    if (!a->n_counters && count >= (int64_t)a->n_prefix)
-        return count >= a->min || (a->max >= a->min && slot_lives(m, &a->slots[a->n_prefix]));
-    for (;;) {
-        const qw_array_slot *slot = slot_at(a, (uint32_t)(count < INT32_MAX ? count : INT32_MAX));
-        int best_gain = -1;
-        uint64_t best = 0;
-        bool missing = false;
-
-        for (size_t k = 0; k < a->n_counters; k++) missing |= counted(counts, k) < a->counters[k].min;
-        if (!missing && count >= a->min) return true;
-        if (count >= a->max) return false;
-        for (size_t i = 0; i < slot->n; i++) {
-            uint64_t next = counts;
-            int gain = 0;
-
-            if (!lives(m, slot->items[i].value) || !item_counts(a, &slot->items[i], &next)) continue;
-            for (size_t k = 0; k < a->n_counters; k++)
-                gain += (slot->items[i].counts >> k & 1) && counted(counts, k) < a->counters[k].min;
-            if (!missing) gain = slot->items[i].counts ? 0 : 1;
-            if (gain > best_gain) {
-                best_gain = gain;
-                best = next;
-            }
-        }
-        if (best_gain < 0 || (missing && best_gain == 0 && count >= (int64_t)a->n_prefix)) return false;
-        counts = best;
-        count++;
+    switch ((qw_key_part)key.count++) {
+    case QW_KEY_BODY:
+        qw_opening_text(m, body_of(m, class, &f), qw_opening_frame(m, &key), 0);
+        break;
+    case QW_KEY_QUOTE:
+        key.trace = trace;
+        qw_opening_text(m, literal(m, "\""), qw_opening_frame(m, &key), 0);
+        break;
+    case QW_KEY_VALUE:
+        if (class->endless && qw_opening_name_is_taken(m, &f, key.trace)) break;
+        f.trace = qw_opening_frame(m, &name);
+        f.pos = (uint32_t)o->n_keys;
+        f.count++;
+        value.parent = qw_opening_frame(m, &f);
+        qw_opening_text(m, colon(m), qw_opening_frame(m, &value), 0);
+        break;
     }
 }
 
@@ -325,18 +320,17 @@ static void open_item(qw_opening *m, qw_frame f, const qw_array_item *item)
     qw_frame next = f, value = {.kind = QW_FRAME_EXPAND, .node = item->value, .depth = f.depth};
     qw_expr before = comma(m, f.count > 0, f.depth);
 
-    if (!lives(m, item->value) || !item_counts(a, item, &next.counts)) return;
+    if (!qw_node_lives(m->g, item->value) || !qw_item_counts(a, item, &next.counts)) return;
     next.count++;
-    if (!array_can(m, &next)) return;
+    if (qw_array_least(m->g, a, next.count, next.counts) == QW_NODE_ENDLESS) return;
     if (a->unique) {
         qw_expr left = qw_expr_minus(m->pool, text_of(m, item->value, 0), f.expr);
 
-        if (a->min > next.count && count_texts(m, left, a->min - f.count) < a->min - f.count) return;
+        if (a->min > next.count && qw_count_texts(m->pool, left, a->min - f.count) < a->min - f.count) return;
         if (qw_expr_is_void(m->pool, left)) return;
         next.pos = 1; /* its text is being read: it is added to expr */
-        value.kind = QW_FRAME_KEY;
+        value.kind = QW_FRAME_ITEM;
         value.expr = left;
-        value.count = 2;
     }
     value.parent = qw_opening_frame(m, &next);
     qw_opening_text(m, before, qw_opening_frame(m, &value), 0);
@@ -350,13 +344,14 @@ static void resume_array(qw_opening *m, uint32_t id, uint32_t trace)
     bool may_close;
 
     if (f.pos) {
-        f.expr = qw_expr_or2(m->pool, f.expr, traced(m, trace));
+        if (is_told(trace)) f.expr = qw_expr_or2(m->pool, f.expr, traced(m, trace));
+        else f.trace = trace;
         f.pos = 0;
         id = qw_opening_frame(m, &f);
     }
-    slot = slot_at(a, f.count);
+    slot = qw_slot_at(a, f.count);
     may_close = f.count >= a->min;
-    for (size_t k = 0; k < a->n_counters; k++) may_close &= counted(f.counts, k) >= a->counters[k].min;
+    for (size_t k = 0; k < a->n_counters; k++) may_close &= qw_counted(f.counts, k) >= a->counters[k].min;
     if (may_close) qw_opening_text(m, closing(m, f.count > 0, f.depth, "]"), f.parent, 0);
     for (size_t i = 0; f.count < a->max && i < slot->n; i++) open_item(m, f, &slot->items[i]);
 }
@@ -395,14 +390,17 @@ static void resume(qw_opening *m, uint32_t id, uint32_t trace)
         resume_object(m, id);
         break;
     case QW_FRAME_KEY:
-        if (f.count == 2) qw_opening_text(m, f.expr, f.parent, 0);
-        else resume_key(m, id, trace);
+        resume_key(m, id, trace);
+        break;
+    case QW_FRAME_ITEM:
+        qw_opening_text(m, f.expr, f.parent, 0);
         break;
     case QW_FRAME_ARRAY:
         resume_array(m, id, trace);
         break;
     case QW_FRAME_TEXT:
     case QW_FRAME_TRACE:
+    case QW_FRAME_NAME:
         break;
     }
     m->depth--;
@@ -433,7 +431,7 @@ void qw_opening_expand(qw_opening *m, qw_node at, uint32_t parent)
 {
     qw_grammar_node node = m->g->nodes[at];
 
-    if (m->status || !node.lives) return;
+    if (m->status || node.least == QW_NODE_ENDLESS) return;
     if (++m->depth > DEEPEST) qw_opening_fail(m, QW_ERR_USAGE, "the format nests too deeply");
     switch (node.kind) {
     case QW_NODE_VOID:

@@ -18,7 +18,8 @@ static qw_status outcome(qw_compiler *c, const qw_grammar *grammar, qw_node star
     return QW_OK;
 }
 
-static qw_status compile(qw_compiler *c, qw_grammar *grammar, qw_text schema, qw_node *start, qw_buf *report)
+static qw_status compile(qw_compiler *c, qw_grammar *grammar, qw_text schema, qw_node *start, qw_buf *notes,
+                         qw_buf *report)
 {
     qw_status status = qw_schema_document_read(&c->document, c->arena, schema, c->err);
 
@@ -27,6 +28,7 @@ static qw_status compile(qw_compiler *c, qw_grammar *grammar, qw_text schema, qw
     if (!c->cached) return c->status;
     *start = qw_schema_emit(c, grammar, c->document.root);
     status = outcome(c, grammar, *start);
+    if (notes && !status) QW_TRY(qw_schema_report_notes(&c->report, notes, c->err));
     if (report && (!status || c->report.n_refusals)) QW_TRY(qw_schema_report_json(&c->report, report, c->err));
     return status;
 }
@@ -46,7 +48,7 @@ qw_status qw_schema_compile(qw_grammar *grammar, qw_expr_pool *pool, qw_text sch
     c->lenient = options->lenient;
     c->formats = !options->ignore_formats;
     c->err = err ? err : &own;
-    status = compile(c, grammar, schema, start, report);
+    status = compile(c, grammar, schema, start, options->notes, report);
     qw_arena_free(&arena);
     return status;
 }

@@ -9,6 +9,7 @@
 typedef struct qw_schema_options {
     bool lenient;        /* what cannot be held is ignored and becomes a note */
     bool ignore_formats; /* format is an annotation */
+    qw_buf *notes;       /* where given: what was passed over, a line each */
 } qw_schema_options;
 
 /* Compiles the schema (JSON text) into the grammar, whose pool it fills; *start is the whole document. report, where given,

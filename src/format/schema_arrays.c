@@ -2,6 +2,8 @@
  * What is broken of "every item" is "some item", which is what contains counts; behind a prefix it cannot be counted. */
 #include "format/schema_arrays.h"
 
+#include "format/schema_objects.h"
+
 static void at_least(qw_branch *b, int64_t n)
 {
     if (n > b->form.min_items) b->form.min_items = n;
@@ -19,12 +21,16 @@ static void check_count(qw_branch *b)
 
 qw_array_layer qw_array_layer_of(const qw_compiler *c, const qw_dom *schema)
 {
-    const qw_dom *items = qw_dom_get(schema, "items");
+    const qw_dom *items = qw_dom_get(schema, "items"), *rest = items, *prefix = NULL;
 
     /* A list means in 2020-12 nothing; without $schema it tells that the schema is older. */
-    if (items && items->kind == QW_DOM_ARRAY) return (qw_array_layer){items, qw_dom_get(schema, "additionalItems")};
-    if (c->document.draft < QW_DRAFT_2020) return (qw_array_layer){NULL, items};
-    return (qw_array_layer){qw_dom_get(schema, "prefixItems"), items};
+    if (items && items->kind == QW_DOM_ARRAY) {
+        prefix = items;
+        rest = qw_dom_get(schema, "additionalItems");
+    } else if (c->document.draft >= QW_DRAFT_2020) {
+        prefix = qw_dom_get(schema, "prefixItems");
+    }
+    return (qw_array_layer){prefix, rest ? rest : qw_plain_unevaluated(c, schema, "unevaluatedItems")};
 }
 
 /* Some item at n or later fails the schema at node. */

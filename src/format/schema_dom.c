@@ -29,6 +29,13 @@ static uint32_t hash_of(qw_text key)
     return h ^ h >> 15;
 }
 
+const char *qw_dom_kind_name(qw_dom_kind kind)
+{
+    static const char *const names[] = {"null", "boolean", "boolean", "number", "string", "array", "object"};
+
+    return names[kind];
+}
+
 const qw_dom *qw_dom_find(const qw_dom *node, qw_text key)
 {
     if (!node || node->kind != QW_DOM_OBJECT) return NULL;
@@ -103,7 +110,7 @@ static qw_status make_table(builder *b, qw_dom *object)
 }
 
 /* After the last child: no key twice, and children numbered. */
-static qw_status close_container(builder *b)
+static qw_status close_container(builder *b, const char *at)
 {
     qw_dom *node = b->open;
     uint32_t index = 0;
@@ -112,12 +119,14 @@ static qw_status close_container(builder *b)
     else if (node->kind == QW_DOM_OBJECT)
         for (qw_dom *child = (qw_dom *)node->first; child; child = (qw_dom *)child->next) drop_earlier(node, child);
     for (qw_dom *child = (qw_dom *)node->first; child; child = (qw_dom *)child->next) child->index = index++;
+    node->text.n = (size_t)(at - node->text.bytes);
     b->open = (qw_dom *)node->parent;
     b->depth--;
     return QW_OK;
 }
 
-static qw_status add_value(builder *b, const qw_scan_token *token)
+/* at: behind the token. */
+static qw_status add_value(builder *b, const qw_scan_token *token, const char *at)
 {
     static const qw_dom_kind kinds[] = {
         [QW_SCAN_BEGIN_OBJECT] = QW_DOM_OBJECT, [QW_SCAN_BEGIN_ARRAY] = QW_DOM_ARRAY, [QW_SCAN_STRING] = QW_DOM_STRING,
@@ -131,7 +140,9 @@ static qw_status add_value(builder *b, const qw_scan_token *token)
     node->id = b->n++;
     node->parent = b->open;
     if (token->kind == QW_SCAN_STRING) QW_TRY(text_of(b, token->raw, &node->text));
-    if (token->kind == QW_SCAN_NUMBER_TEXT) node->text = token->raw;
+    else if (token->kind == QW_SCAN_NUMBER_TEXT) node->text = token->raw;
+    else if (node->kind >= QW_DOM_ARRAY) node->text = (qw_text){at - 1, 1};
+    else node->text = qw_text_of(node->kind == QW_DOM_NULL ? "null" : node->kind == QW_DOM_TRUE ? "true" : "false");
     if (b->open) {
         node->key = b->key;
         if (b->last[b->depth]) b->last[b->depth]->next = node;
@@ -154,8 +165,9 @@ static qw_status build(builder *b, qw_scan *scan)
         QW_TRY(qw_scan_next(scan, &token, b->err));
         if (token.kind == QW_SCAN_END) return QW_OK;
         if (token.kind == QW_SCAN_KEY) QW_TRY(text_of(b, token.raw, &b->key));
-        else if (token.kind == QW_SCAN_END_OBJECT || token.kind == QW_SCAN_END_ARRAY) QW_TRY(close_container(b));
-        else QW_TRY(add_value(b, &token));
+        else if (token.kind == QW_SCAN_END_OBJECT || token.kind == QW_SCAN_END_ARRAY)
+            QW_TRY(close_container(b, scan->at));
+        else QW_TRY(add_value(b, &token, scan->at));
     }
 }
 

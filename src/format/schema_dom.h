@@ -25,7 +25,7 @@ struct qw_dom {
     const qw_dom *first, *next; /* the first child; the next one of the parent's             */
     qw_dom **table;             /* of an object of many members: by hash of key, open        */
     qw_text key;                /* in an object                                              */
-    qw_text text;               /* a string's characters, a number as it was written         */
+    qw_text text;               /* a string's characters, anything else as it was written    */
     uint32_t id;                /* order of beginning in the text, from 0                    */
     uint32_t index;             /* among the parent's children                               */
     uint32_t n;                 /* children                                                  */
@@ -36,6 +36,9 @@ struct qw_dom {
 /* Parses a whole text; what names it in errors. Nodes and their texts live in the arena. Of a key that comes twice the
  * last value counts. Errors: format (with the place; nesting above 512), memory. */
 qw_status qw_dom_parse(qw_arena *arena, qw_text text, const char *what, const qw_dom **root, qw_error *err);
+
+/* "null", "boolean", "number", "string", "array" or "object". */
+const char *qw_dom_kind_name(qw_dom_kind kind);
 
 /* The member of an object, or NULL where it is absent or node is none. A member that is null is found. */
 const qw_dom *qw_dom_find(const qw_dom *node, qw_text key);

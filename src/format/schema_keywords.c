@@ -20,10 +20,21 @@ enum {
     FROM_2019 = 24,
 };
 
-/* Those that follow from what other parts of the value were looked at: not held, unless they say nothing. */
+/* Those that follow from what other parts of the value were looked at: held where that is one schema. */
 static void read_unevaluated(qw_compiler *c, qw_branch *b, const qw_dom *node, bool keeps)
 {
-    if (node->kind == QW_DOM_TRUE) {
+    bool items = qw_text_is(node->key, "unevaluatedItems");
+    const qw_dom *plain = qw_plain_unevaluated(c, node->parent, items ? "unevaluatedItems" : "unevaluatedProperties");
+
+    if (plain && items) {
+        qw_read_items(c, b, node, keeps);
+        return;
+    }
+    if (plain && qw_additional_of(c, node->parent) == node) {
+        qw_read_properties(c, b, node, keeps);
+        return;
+    }
+    if (plain || node->kind == QW_DOM_TRUE) { /* nothing is left to look at */
         if (!keeps) qw_branch_kill(b);
         return;
     }

@@ -7,11 +7,30 @@ static void check_count(qw_branch *b)
     if (b->form.min_keys > b->form.max_keys) b->form.types &= (uint8_t)~QW_TYPE_OBJECT;
 }
 
-static bool is_first_of_layer(const qw_dom *node)
+const qw_dom *qw_plain_unevaluated(const qw_compiler *c, const qw_dom *schema, const char *name)
 {
+    static const char *const applicators[] = {"$ref",  "$dynamicRef", "$recursiveRef", "allOf",           "anyOf",
+                                              "oneOf", "if",          "contains",      "dependentSchemas"};
+    const qw_dom *node = c->document.draft >= QW_DRAFT_2019 ? qw_dom_get(schema, name) : NULL;
+
+    for (size_t i = 0; node && i < sizeof applicators / sizeof *applicators; i++)
+        if (qw_dom_get(schema, applicators[i])) return NULL;
+    return node;
+}
+
+const qw_dom *qw_additional_of(const qw_compiler *c, const qw_dom *schema)
+{
+    const qw_dom *additional = qw_dom_get(schema, "additionalProperties");
+
+    return additional ? additional : qw_plain_unevaluated(c, schema, "unevaluatedProperties");
+}
+
+static bool is_first_of_layer(const qw_compiler *c, const qw_dom *node)
+{
+    const qw_dom *additional = qw_additional_of(c, node->parent);
+
     for (const qw_dom *key = node->parent->first; key != node; key = key->next)
-        if (qw_text_is(key->key, "properties") || qw_text_is(key->key, "patternProperties") ||
-            qw_text_is(key->key, "additionalProperties"))
+        if (qw_text_is(key->key, "properties") || qw_text_is(key->key, "patternProperties") || key == additional)
             return false;
     return true;
 }
@@ -27,9 +46,9 @@ void qw_read_properties(qw_compiler *c, qw_branch *b, const qw_dom *node, bool k
 {
     qw_choosing choosing = {0};
 
-    if (!qw_text_is(node->key, "additionalProperties") && !is_object(c, b, node)) return;
+    if (node != qw_additional_of(c, node->parent) && !is_object(c, b, node)) return;
     if (keeps) {
-        if (is_first_of_layer(node)) qw_fact_add(c, b, true, (qw_fact){.kind = QW_FACT_LAYER, .node = node->parent});
+        if (is_first_of_layer(c, node)) qw_fact_add(c, b, true, (qw_fact){.kind = QW_FACT_LAYER, .node = node->parent});
     } else if (qw_text_is(node->key, "properties")) {
         for (const qw_dom *member = node->first; member; member = member->next)
             qw_choosing_add(c, &choosing, qw_with(c, QW_KEY_FAILS, member, NULL));

@@ -4,6 +4,7 @@
 #include "format/schema_plan.h"
 
 #include "format/schema_arrays.h"
+#include "format/schema_objects.h"
 #include "format/schema_scalars.h"
 
 #include <string.h>
@@ -131,7 +132,7 @@ static void layer_says(qw_compiler *c, qw_branch *b, const qw_dom *schema, qw_te
 {
     const qw_dom *member = qw_dom_find(qw_dom_get(schema, "properties"), name);
     const qw_dom *patterns = qw_dom_get(schema, "patternProperties");
-    const qw_dom *additional = qw_dom_get(schema, "additionalProperties");
+    const qw_dom *additional = qw_additional_of(c, schema);
     bool known = member != NULL;
 
     if (member) gather_node(c, g, QW_MEETS, member);
@@ -211,7 +212,7 @@ static uint32_t divide(qw_compiler *c, qw_branch *b, part *parts, uint32_t n, co
 static uint32_t divide_by_layer(qw_compiler *c, qw_branch *b, part *parts, uint32_t n, const qw_dom *schema)
 {
     const qw_dom *patterns = qw_dom_get(schema, "patternProperties");
-    const qw_dom *additional = qw_dom_get(schema, "additionalProperties");
+    const qw_dom *additional = qw_additional_of(c, schema);
 
     for (uint32_t i = 0; i < n; i++) parts[i].taken = false;
     for (const qw_dom *pattern = patterns ? patterns->first : NULL; pattern; pattern = pattern->next)

@@ -73,6 +73,16 @@ qw_status qw_schema_report_json(const qw_schema_report *report, qw_buf *out, qw_
     return qw_buf_printf(out, err, "]}");
 }
 
+qw_status qw_schema_report_notes(const qw_schema_report *report, qw_buf *out, qw_error *err)
+{
+    for (const qw_schema_remark *note = report->notes; note; note = note->next) {
+        QW_TRY(qw_buf_printf(out, err, "response_format: the schema at \""));
+        QW_TRY(qw_dom_pointer(out, note->node, err));
+        QW_TRY(qw_buf_printf(out, err, "\": %s\n", note->why));
+    }
+    return QW_OK;
+}
+
 qw_status qw_schema_report_fail(const qw_schema_report *report, qw_error *err)
 {
     qw_buf pointer = {0};

@@ -24,6 +24,9 @@ qw_status qw_schema_remark_add(qw_schema_report *report, qw_arena *arena, bool r
 /* Appends {"ok":..,"notes":[..],"unsupported":[{"pointer":..,"keyword":..,"why":..}]}. */
 qw_status qw_schema_report_json(const qw_schema_report *report, qw_buf *out, qw_error *err);
 
+/* Appends the notes, a line each: "response_format: the schema at POINTER: WHY". */
+qw_status qw_schema_report_notes(const qw_schema_report *report, qw_buf *out, qw_error *err);
+
 /* Fills err with the first refusal and how many there are; usage. */
 qw_status qw_schema_report_fail(const qw_schema_report *report, qw_error *err);
 

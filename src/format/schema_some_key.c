@@ -2,6 +2,7 @@
  * The declared names are tried one by one; what is left of the other keys is a language that must be empty. */
 #include "format/schema_some_key.h"
 
+#include "format/schema_objects.h"
 #include "format/schema_scalars.h"
 
 const qw_fact *qw_some_key_open(const qw_form *form)
@@ -109,7 +110,7 @@ uint32_t qw_some_key_settle(qw_compiler *c, const qw_branch *b, const qw_fact *f
 
     if (some && qw_text_is(fact->node->key, "patternProperties"))
         return settle_patterns(c, &rest, fact, plan, out, plan->n + 1);
-    additional = some && qw_text_is(fact->node->key, "additionalProperties");
+    additional = some && fact->node == qw_additional_of(c, fact->node->parent);
     failing = additional && fact->node->kind != QW_DOM_FALSE ? fact->node : NULL;
     keys = keys_of(c, &rest, fact, names);
     for (uint32_t i = 0; i < plan->n; i++)

@@ -14,9 +14,9 @@ typedef struct qw_form_place {
     int32_t left; /* tokens that may still come, this one counted */
 } qw_form_place;
 
-/* Bans (-inf) every token after which the text cannot be completed, and the EOS ids where it may not end. Where tokens are
- * short and finish_in_budget is set, also those after which the end may not fit; it fits where there is a token for each of
- * its bytes. scores [n_vocab]. Errors: usage where nothing is left (names step and rule), those of qw_format_mask. */
+/* Bans (-inf) every token after which the text cannot be completed, and the EOS ids where it may not end. With
+ * finish_in_budget also those behind which the tokens that are left do not end the text (format/ends.h), unless none
+ * stayed. scores [n_vocab]. Errors: usage where nothing is left (names step and rule), those of qw_format_mask. */
 qw_status qw_form_apply(qw_format *format, const qw_form_place *place, const qw_settings *settings,
                         const qw_tokenizer *tokenizer, float *scores, int32_t n_vocab, qw_error *err);
 

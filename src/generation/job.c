@@ -221,13 +221,14 @@ static qw_status reserve_logprobs(const making *m, qw_error *err)
 static qw_status make_format(const making *m, qw_error *err)
 {
     qw_job *job = m->job;
-    const qw_buf *json = &job->settings.response_format;
+    const qw_buf *json = &job->settings.response_format, *space = &job->settings.whitespace;
 
     if (!json->n) return QW_OK;
     if (!m->model->tokenizer)
         return qw_fail(err, QW_ERR_USAGE, "response_format needs a tokenizer, and this model came without one");
     if (!m->limits->masks->n_words) QW_TRY(qw_masks_new(m->limits->masks, m->model->tokenizer, err));
-    QW_TRY(qw_format_new(&job->format, (qw_text){json->bytes, json->n}, m->limits->masks, err));
+    QW_TRY(qw_format_new(&job->format, (qw_text){json->bytes, json->n}, (qw_text){space->bytes, space->n},
+                         m->limits->masks, &job->settings.notes, err));
     for (int32_t r = 0; job->format && r < job->n_rows; r++) job->rows[r].form = qw_format_start(job->format);
     return QW_OK;
 }

@@ -37,6 +37,7 @@ void qw_settings_free(qw_settings *s)
     qw_free(s->logit_bias);
     qw_buf_free(&s->rng_state);
     qw_buf_free(&s->response_format);
+    qw_buf_free(&s->whitespace);
     qw_buf_free(&s->notes);
     memset(s, 0, sizeof *s);
 }

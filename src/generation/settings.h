@@ -53,6 +53,7 @@ typedef struct qw_settings {
     bool has_seed;
     qw_buf rng_state;       /* empty: none */
     qw_buf response_format; /* api.d.ts' object as JSON text (format/format.h); empty: any text */
+    qw_buf whitespace;      /* of JSON in it: bounded, compact or any; empty: bounded */
     bool finish_in_budget;  /* near the limit only what can still be completed */
     int32_t logprobs;       /* -1: none; else how many of the most probable are told beside the chosen one */
     bool custom_processor;  /* a caller's module edits the scores between the processors and the warpers */

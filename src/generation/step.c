@@ -103,8 +103,7 @@ static qw_status take_token(qw_session *s, qw_row *row, int32_t id, qw_error *er
     const qw_tokenizer *t = s->model->tokenizer;
 
     qw_timeline_append(&s->timelines, row->timeline, &id, 1);
-    if (s->job.format && !qw_id_list_has(&g->eos, id))
-        row->form = qw_format_after(s->job.format, row->form, qw_tokenizer_token_bytes(t, id));
+    if (s->job.format && !qw_id_list_has(&g->eos, id)) row->form = qw_format_after(s->job.format, row->form, id);
     if (t) QW_TRY(qw_row_text_push(&row->text, s->job.stops, t, id, g->skip_special_tokens, &row->shown, err));
     if (qw_id_list_has(&g->eos, id)) row->finish = QW_FINISH_EOS;
     else if (row->text.stopped) row->finish = QW_FINISH_STOP_STRING;

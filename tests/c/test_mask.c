@@ -46,7 +46,7 @@ static int check_mask(const qw_masks *masks, const qw_tokenizer *t, const qw_mov
     int wrong = 0, n = 0;
 
     memset(bits, 0xFF, sizeof bits);
-    CHECK_EQ(qw_mask_make(masks, moves, state, bits, NULL), QW_OK);
+    CHECK_EQ(qw_mask_make(masks, moves, state, bits, NULL, NULL), QW_OK);
     for (int32_t id = 0; id < qw_tokenizer_n_ids(t); id++) {
         bool ordinary = qw_tokenizer_type(t, id) == QW_TOKEN_NORMAL;
         bool wanted = ordinary && qw_moves_walk(moves, state, qw_tokenizer_token_bytes(t, id)) != QW_STATE_DEAD;

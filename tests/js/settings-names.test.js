@@ -47,6 +47,7 @@ const VALUES = {
   stop_strings: 'never there',
   max_time: 100,
   response_format: '{"type": "regex", "regex": "[^]*"}',
+  whitespace: 'compact',
   finish_in_budget: false,
   num_return_sequences: 2,
   seed: 4294967295,

@@ -6,8 +6,8 @@ const sharedPages = refuse.startsWith('shared>') ? Number(refuse.slice(7)) : ref
 WebAssembly.Memory = new Proxy(WebAssembly.Memory, {
   /** @param {[WebAssembly.MemoryDescriptor]} args */
   construct(Memory, [options]) {
-    // The small memory of the plan grows: it has another maximum than initial size.
-    const fixed = options.initial === options.maximum;
+    // The small memory of the plan begins with 2 MB, which no engine does.
+    const fixed = options.initial > 32;
     const most = options.shared ? sharedPages : Infinity;
     if (fixed && (refuse === 'all' || options.initial > most || options.initial > Number(refuse))) {
       throw new RangeError('could not allocate memory');
