@@ -19,6 +19,7 @@ qw_add_core(native qw_options)
 
 qw_add_program(qwen2 native "alloc;files" src/hosts/main.c)
 qw_add_program(conformance native "alloc;files" ${QW_CONFORMANCE})
+qw_add_program(format_probe native "alloc;files" ${QW_FORMAT_PROBE})
 
 enable_testing()
 foreach(name IN LISTS QW_TESTS)

@@ -54,6 +54,7 @@ function(qw_add_wasm build)
     qw_add_all_tests("${build}")
     if(build MATCHES threads)
         qw_add_wasm_test(conformance${build} "${build}" "alloc;files" ${QW_CONFORMANCE})
+        qw_add_wasm_test(format_probe${build} "${build}" "alloc;files" ${QW_FORMAT_PROBE})
     endif()
 endfunction()
 

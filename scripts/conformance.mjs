@@ -13,28 +13,44 @@ import { parseArgs } from 'node:util';
 import { runApi } from './conformance/api.mjs';
 import { hasChromium, runChromium } from './conformance/chromium.mjs';
 import { Counter } from './conformance/counter.mjs';
+import { runFormat } from './conformance/format.mjs';
 import { cmakeBuild } from './lib/cmake.mjs';
 import { nodeWithRelaxedSimd } from './lib/node-relaxed.mjs';
 import { at, captureAside, say, script } from './lib/run.mjs';
 
-const PARTS = ['tokenizer', 'checkpoints', 'processors', 'stopping', 'chat', 'real', 'exact', 'types'];
+const PARTS = ['tokenizer', 'checkpoints', 'processors', 'stopping', 'chat', 'real', 'exact', 'types', 'format'];
 const BUILDS = ['native', 'base', 'relaxed', 'api', 'chromium'];
 /** With --quick: the parts of a build; the others have all that they can run. */
-const QUICK = { base: ['processors', 'exact', 'types'], relaxed: ['exact'] };
+const QUICK = { base: ['processors', 'exact', 'types', 'format'], relaxed: ['exact'] };
 const MODEL = 'build/models/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf';
 const TINY = 'models/austen-tiny-q8_0.gguf';
 
-/** The command that runs a build's runner; null where this machine cannot. */
-function runnerOf(build) {
+/** Of how many of MaskBench's schemas one is asked: natively, with --quick, and as wasm. */
+const SHARES = { whole: 1, quick: 5, wasm: 40 };
+
+/**
+ * The command that runs a build of a program (conformance or format_probe); null where this machine cannot.
+ * @returns {string[] | null}
+ */
+function commandOf(program, build) {
   if (build === 'native') {
-    cmakeBuild('native', 'conformance');
-    return [at('build/native/conformance')];
+    cmakeBuild('native', program);
+    return [at(`build/native/${program}`)];
   }
-  const name = build === 'base' ? 'conformance-threads' : 'conformance-threads-relaxed';
+  const name = build === 'base' ? `${program}-threads` : `${program}-threads-relaxed`;
   const node = build === 'base' ? process.execPath : nodeWithRelaxedSimd();
   if (!node) return null;
   cmakeBuild('wasm', name);
   return [node, at('build/wasm-tests', `${name}.js`)];
+}
+
+/** The part format, which asks a program of its own. */
+async function addFormat(counter, build, { folders, model, tiny, quick }) {
+  const probe = commandOf('format_probe', build);
+  const share = build !== 'native' ? SHARES.wasm : quick ? SHARES.quick : SHARES.whole;
+  if (!probe) return;
+  for (const folder of folders)
+    await runFormat({ folder, counter, probe, model: model ?? tiny, hasVocabulary: Boolean(model), share });
 }
 
 /** What a runner printed: its counts and hashes. */
@@ -71,7 +87,7 @@ async function runBuild(build, options) {
     for (const folder of hasChromium() ? options.folders : []) await runChromium({ ...options, counter, folder });
     return counter;
   }
-  const runner = runnerOf(build);
+  const runner = commandOf('conformance', build);
   if (!runner) {
     say(`${build}: no Node with relaxed SIMD here, not run`);
     return null;
@@ -83,7 +99,9 @@ async function runBuild(build, options) {
   if (!parts.length) return null;
   args.push('--only', parts.join(','));
   if (options.reference && build === 'native') args.push('--reference');
-  return readRunner(build, await captureAside(runner[0], args, { seconds: 3600 }));
+  const counter = readRunner(build, await captureAside(runner[0], args, { seconds: 3600 }));
+  if (parts.includes('format')) await addFormat(counter, build, options);
+  return counter;
 }
 
 /** Every hash that two builds have must be the same. */
