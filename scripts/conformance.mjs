@@ -3,7 +3,7 @@
 // Chromium too.
 //   npm run conformance -- DIR... [--only tokenizer,checkpoints,...] [--model FILE] [--builds native,base,relaxed,api,chromium] [--quick] [--reference]
 // --quick: each part runs natively and once as wasm, the part exact in every build: where its hashes are equal, all that
-// follows from the logits is.
+// follows from the logits is; the real model over one cache.
 // --model: the vocabulary and real model (default: the fetched one; absent: what needs it is skipped). --reference: also holds the
 // real model against its own float32 path, natively (4 GB and some minutes).
 import { existsSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { Counter } from './conformance/counter.mjs';
 import { runFormat } from './conformance/format.mjs';
 import { cmakeBuild } from './lib/cmake.mjs';
 import { nodeWithRelaxedSimd } from './lib/node-relaxed.mjs';
-import { at, captureAside, say, script } from './lib/run.mjs';
+import { at, captureAside, inParallel, say, script } from './lib/run.mjs';
 
 const PARTS = ['tokenizer', 'checkpoints', 'processors', 'stopping', 'chat', 'real', 'exact', 'types', 'format'];
 const BUILDS = ['native', 'base', 'relaxed', 'api', 'chromium'];
@@ -24,6 +24,9 @@ const BUILDS = ['native', 'base', 'relaxed', 'api', 'chromium'];
 const QUICK = { base: ['processors', 'exact', 'types', 'format'], relaxed: ['exact'] };
 const MODEL = 'build/models/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf';
 const TINY = 'models/austen-tiny-q8_0.gguf';
+
+/** Builds at once. */
+const TOGETHER = 2;
 
 /** Of how many of MaskBench's schemas one is asked: natively, with --quick, and as wasm. */
 const SHARES = { whole: 1, quick: 5, wasm: 40 };
@@ -98,6 +101,7 @@ async function runBuild(build, options) {
   const parts = partsOf(build, options);
   if (!parts.length) return null;
   args.push('--only', parts.join(','));
+  if (options.quick) args.push('--quick');
   if (options.reference && build === 'native') args.push('--reference');
   const counter = readRunner(build, await captureAside(runner[0], args, { seconds: 3600 }));
   if (parts.includes('format')) await addFormat(counter, build, options);
@@ -150,17 +154,17 @@ function parse(args) {
 
 await script(async (args) => {
   const options = parse(args);
-  const results = [];
-  for (const build of options.builds) {
+  const jobs = options.builds.map((build) => async () => {
     const start = Date.now();
     const counter = await runBuild(build, options);
-    if (!counter) continue;
+    if (!counter) return [];
     const { passed, failed, skipped } = counter;
     say(
       `${build}: ${passed} passed, ${failed} failed, ${skipped} skipped (${Math.round((Date.now() - start) / 1000)} s)`,
     );
-    results.push([build, counter]);
-  }
+    return [[build, counter]];
+  });
+  const results = (await inParallel(TOGETHER, jobs)).flat();
   const total = new Counter();
   compareHashes(results, total);
   if (total.passed)

@@ -4,16 +4,17 @@
 // what runs once otherwise runs in every build and host.
 import { existsSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { at, say, script, show } from './lib/run.mjs';
+import { at, captureAside, say, script, show } from './lib/run.mjs';
 import * as kinds from './test/kinds.mjs';
 
+/** aside: it waits more than it computes, and runs beside those before it. */
 const KINDS = [
   { name: 'checks', title: 'format, warnings, types, lists', run: () => kinds.checks() },
   { name: 'native', title: 'C tests, ASan and UBSan', run: kinds.nativeTests },
   { name: 'threads', title: 'C tests, TSan', run: kinds.threadTests },
   { name: 'wasm', title: 'C tests as wasm in Node', run: kinds.wasmTests },
+  { name: 'browser', title: 'browser tests', run: kinds.browserTests, aside: true },
   { name: 'js', title: 'JavaScript tests in Node', run: kinds.jsTests },
-  { name: 'browser', title: 'browser tests', run: kinds.browserTests },
   { name: 'conformance', title: 'conformance', run: kinds.conformance },
   { name: 'fuzz', title: 'fuzzing', run: ({ long }) => kinds.fuzz(long ? 600 : 15) },
   { name: 'budgets', title: 'sizes', run: kinds.budgets },
@@ -43,12 +44,26 @@ function cpuSeconds() {
   return (Number(fields[13]) + Number(fields[14])) / TICKS_PER_SECOND + (userCPUTime + systemCPUTime) / 1e6;
 }
 
-async function runKind(kind, options) {
+/**
+ * Begins a kind in a process of its own, in which nothing that the others do blocks it; resolves to its count once asked for.
+ * @returns {() => Promise<kinds.Count>}
+ */
+function begin(kind, { long }) {
+  const args = [at('scripts/test/alone.mjs'), kind.name, ...(long ? ['--long'] : [])];
+  const running = captureAside(process.execPath, args, { seconds: 3600 });
+  return async () => {
+    const done = await running;
+    say(done.text.replace(/\n[^\n]*\n$/, ''));
+    return kinds.countOf(done);
+  };
+}
+
+async function runKind(kind, options, run = kind.run) {
   say(`\n${kind.title}`);
   const start = { wall: Date.now(), cpu: cpuSeconds() };
   let count;
   try {
-    count = await kind.run(options);
+    count = await run(options);
   } catch (error) {
     say(`  FAILED ${error.message}`);
     count = { passed: 0, failed: 1, skipped: 0 };
@@ -84,6 +99,8 @@ await script(async (args) => {
   await node('scripts/build.mjs');
   if (values.long || !values.only) await fetchModel();
   const results = [];
-  for (const kind of KINDS) if (wanted.includes(kind.name)) results.push(await runKind(kind, values));
+  const chosen = KINDS.filter((kind) => wanted.includes(kind.name));
+  const aside = new Map(chosen.filter((kind) => kind.aside).map((kind) => [kind, begin(kind, values)]));
+  for (const kind of chosen) results.push(await runKind(kind, values, aside.get(kind)));
   return summary(results);
 });

@@ -12,8 +12,10 @@ import { at, captureAside, inParallel, quietly, say } from '../lib/run.mjs';
 
 const CORES = 2;
 
+/** @typedef {{ passed: number, failed: number, skipped: number }} Count */
+
 /** A count from what a program printed last: 'N passed, N failed', ', N skipped' may follow. */
-function countOf({ ok, text }) {
+export function countOf({ ok, text }) {
   const lines = [...text.matchAll(/^(?:\d+: )?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/gm)];
   if (!lines.length) return { passed: 0, failed: 1, skipped: 0 };
   const [, passed, failed, skipped] = lines.at(-1).map(Number);

@@ -61,7 +61,7 @@ test('loading another model, a setting, an answer and Stop work by keyboard alon
   await tabTo(page, 'input');
   await page.keyboard.type('The daughter of');
   await page.keyboard.press('Enter');
-  await page.waitForFunction(() => document.querySelector('qwen-chat').messages[1]?.content.length > 40);
+  await page.waitForFunction(() => document.querySelector('qwen-chat').messages[1]?.content.length > 0);
   await page.keyboard.press('Escape');
   await answered(page, 3000);
   assert.match(await remark(page), /Stopped/);

@@ -151,13 +151,20 @@ test('the same seed gives the same text, another one another text', async () => 
 const grown = (page, letters) =>
   page.waitForFunction((n) => document.querySelector('qwen-chat').messages[1]?.content.length > n, letters);
 
+/** Clicks Stop as soon as the answer has so many letters, in the page: the small model may be through before a click from here. */
+const stopWhenGrown = (page, letters) =>
+  page.evaluate(async (n) => {
+    const chat = document.querySelector('qwen-chat');
+    while (!(chat.messages[1]?.content.length > n)) await new Promise((resolve) => setTimeout(resolve, 1));
+    /** @type {any} */ (chat.shadowRoot.querySelector('.send')).click();
+  }, letters);
+
 test('Stop ends an answer, keeps its text, and the next one works', async () => {
   const tab = await openDemo();
   await set(tab.page, { temperature: 1, max_new_tokens: 900 });
   await tab.page.fill('.input', PROMPT);
   await tab.page.click('.send');
-  await grown(tab.page, 20);
-  await tab.page.click('.send');
+  await stopWhenGrown(tab.page, 20);
   const text = await answered(tab.page, 3000);
   assert.ok(text.length > 20);
   assert.match(await remark(tab.page), /Stopped/);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Runs every fixture below the given folders (the layout of tests/fixtures) against the engine:
- *   conformance DIR... [--only tokenizer,checkpoints,...] [--model FILE] [--tiny FILE] [--threads N] [--reference]
+ *   conformance DIR... [--only tokenizer,checkpoints,...] [--model FILE] [--tiny FILE] [--threads N] [--quick] [--reference]
  * prints each failure with both values and ends with "N passed, N failed". scripts/conformance.mjs runs it in every build. */
 #include "conformance.h"
 
@@ -30,7 +30,7 @@ enum { N_PARTS = sizeof parts / sizeof *parts };
 
 static const char usage[] =
     "usage: conformance DIR... [--only tokenizer,checkpoints,processors,stopping,real,exact,types]\n"
-    "                   [--model FILE] [--tiny FILE] [--threads N] [--reference]\n";
+    "                   [--model FILE] [--tiny FILE] [--threads N] [--quick] [--reference]\n";
 
 typedef struct options {
     const char *only;
@@ -67,8 +67,8 @@ static bool parse(conf *c, options *o, int argc, char **argv)
             o->folders[o->n_folders++] = argv[i];
             continue;
         }
-        if (strcmp(argv[i], "--reference") == 0) {
-            c->reference = true;
+        if (strcmp(argv[i], "--reference") == 0 || strcmp(argv[i], "--quick") == 0) {
+            *(argv[i][2] == 'r' ? &c->reference : &c->quick) = true;
             continue;
         }
         if (!value) return false;
