@@ -154,6 +154,8 @@ function parse(args) {
 
 await script(async (args) => {
   const options = parse(args);
+  for (const build of options.builds.filter((name) => !['api', 'chromium'].includes(name)))
+    commandOf('conformance', build);
   const jobs = options.builds.map((build) => async () => {
     const start = Date.now();
     const counter = await runBuild(build, options);

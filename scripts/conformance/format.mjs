@@ -49,11 +49,16 @@ export class Questions {
     mkdirSync(path.dirname(file), { recursive: true });
     writeFileSync(file, Buffer.concat(this.parts));
     const [program, ...args] = probe;
-    const { ok, text } = await captureAside(program, [...args, file, model], { seconds: 1800 });
-    rmSync(file);
+    const { ok, text: words } = await captureAside(program, [...args, file, model, `${file}-answers`], {
+      seconds: 1800,
+    });
+    const text = existsSync(`${file}-answers`) ? readFileSync(`${file}-answers`, 'utf8') : '';
+    for (const name of [file, `${file}-answers`]) rmSync(name, { force: true });
     const [about, ...answers] = text.trimEnd().split('\n');
     if (!ok || answers.length !== this.readers.length)
-      throw new Error(`the probe ended after ${answers.length} of ${this.readers.length} answers: ${text.slice(-500)}`);
+      throw new Error(
+        `the probe ended after ${answers.length} of ${this.readers.length} answers: ${words}${text.slice(-300)}`,
+      );
     answers.forEach((line, i) => this.readers[i](JSON.parse(line)));
     return JSON.parse(about);
   }

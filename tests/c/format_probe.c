@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Answers questions about forms for scripts/conformance/format.mjs, natively and as wasm:
- *   format_probe QUESTIONS [--model FILE]
+ *   format_probe QUESTIONS MODEL ANSWERS
  * QUESTIONS is a file of requests, each a line "WORD N" and N bytes (with a line feed behind them); every request is answered
- * by one line of JSON. Without a model the vocabulary is that of the tiny one's bytes. */
+ * by one line of JSON in the file ANSWERS. The vocabulary is MODEL's. */
 #include "conformance.h"
 #include "format/format.h"
 #include "format/matcher.h"
@@ -292,8 +292,8 @@ int main(int argc, char **argv)
     clock_t from;
     bool well;
 
-    if (argc < 3 || !conf_read(&c, argv[1], &file)) {
-        fputs("usage: format_probe QUESTIONS MODEL\n", stderr);
+    if (argc < 4 || !conf_read(&c, argv[1], &file) || !freopen(argv[3], "w", stdout)) {
+        fputs("usage: format_probe QUESTIONS MODEL ANSWERS\n", stderr);
         return 2;
     }
     p.engine = conf_load(&c, argv[2], "{\"threads\": 1, \"contextLength\": 16}");
