@@ -15,7 +15,7 @@ typedef struct conf {
     const char *folder;  /* of the fixtures at hand */
     const char *model;   /* vocabulary and real model, or NULL where there is none */
     const char *tiny;    /* a small GGUF for the exactness part, or NULL */
-    bool quick;          /* the real model's bits over one cache alone, on at most two threads */
+    bool quick;          /* the real model's bits over one cache and number of threads */
     bool reference;      /* the real model against a float32 path of the same weights too: 3 GB */
     int32_t max_threads; /* 1 in builds without threads */
     char where[200];     /* what is being checked, for failures */
