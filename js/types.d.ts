@@ -259,7 +259,7 @@ export interface RunOptions {
 
 export interface ChatOptions {
   tools?: unknown[];
-  /** 'auto' (default) leaves calls to the model, 'none' reads none; to force one ('required', a name) is refused for now. */
+  /** 'auto' (default) leaves calls to the model, 'none' reads none. 'required' or a tool's name: the answer is one or more calls (one without parallel_tool_calls) whose arguments fit the tool's parameters; with a response_format it is refused. */
   tool_choice?: ToolChoice;
   /** false: the calls after the first are left out. Default true. */
   parallel_tool_calls?: boolean;

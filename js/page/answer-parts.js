@@ -185,6 +185,40 @@ export function readingOf({ tool_choice, parallel_tool_calls, tool_parsing = 'le
   };
 }
 
+/**
+ * The form of an answer that must be a call (response_format of type "tools", src/format/format_tools.h); undefined where
+ * tool_choice leaves it to the model. Parameters are an object, whatever they say.
+ * @param {Pick<ChatOptions, 'tool_choice' | 'parallel_tool_calls'>} options
+ * @param {any[] | null} tools plain
+ * @param {Reading} reading
+ * @param {unknown} format the call's own response_format
+ * @returns {any}
+ */
+export function formOfCalls({ tool_choice: choice = 'auto', parallel_tool_calls }, tools, { names }, format) {
+  if (choice === 'auto' || choice === 'none') return undefined;
+  if (format !== undefined && format !== null)
+    throw qwenError(
+      'usage',
+      `response_format does not go with tool_choice ${JSON.stringify(choice)}: calls have a form already`,
+    );
+  const chosen = (tools ?? []).map((tool) => tool.function ?? tool).filter(({ name }) => names.includes(name));
+  return {
+    type: 'tools',
+    tools: chosen.map(({ name, parameters }) => ({ name, parameters: objectSchema(name, parameters ?? {}) })),
+    parallel: parallel_tool_calls ?? true,
+  };
+}
+
+/** @param {string} name @param {any} parameters */
+function objectSchema(name, parameters) {
+  if (parameters.type !== undefined && parameters.type !== 'object')
+    throw qwenError(
+      'usage',
+      `tool ${JSON.stringify(name)}: the type of its parameters is ${JSON.stringify(parameters.type)}, wanted "object"`,
+    );
+  return { ...parameters, type: 'object' };
+}
+
 /** @param {any[]} tools */
 function namesOf(tools) {
   const names = tools.map((tool) => tool.function?.name ?? tool.name).filter((name) => typeof name === 'string');
@@ -209,8 +243,6 @@ function chosenNames(choice, names) {
     );
   if (name !== undefined && !names.includes(name))
     throw qwenError('usage', `tool_choice names ${JSON.stringify(name)}; the tools are ${names.join(', ') || 'none'}`);
-  throw qwenError(
-    'usage',
-    `tool_choice ${JSON.stringify(choice)}: a call cannot be forced yet; 'auto' leaves it to the model`,
-  );
+  if (!names.length) throw qwenError('usage', `tool_choice is ${JSON.stringify(choice)}, and there are no tools`);
+  return name === undefined ? names : [name];
 }

@@ -1,6 +1,6 @@
 // The public Engine, on the page's side: arguments are checked and made plain here, the work is a worker's. Calls wait in one
 // queue; a signal rejects its call at once, and the queue goes on when the worker has come to rest.
-import { AnswerParts, readingOf } from './answer-parts.js';
+import { AnswerParts, formOfCalls, readingOf } from './answer-parts.js';
 import { attempt, park } from './attempts.js';
 import { Call } from './call.js';
 import { qwenError, throwIfAborted } from '../errors.js';
@@ -202,9 +202,10 @@ export class Engine {
       const plain = plainMessages(messages, true);
       const given = plainTools(tools);
       const options = { tools: given ?? undefined, truncate, template, continue_final_message };
-      const makePrompts = () => this.#parts.conversations.chat(plain, options, rest);
       const reading = readingOf({ tool_choice, parallel_tool_calls, tool_parsing, thinking }, given);
-      return { settings: rest, chat: true, makePrompts, reading };
+      const form = formOfCalls({ tool_choice, parallel_tool_calls }, given, reading, rest.response_format);
+      const makePrompts = () => this.#parts.conversations.chat(plain, options, rest);
+      return { settings: form ? { ...rest, response_format: form } : rest, chat: true, makePrompts, reading };
     });
   }
 

@@ -260,6 +260,42 @@ function askFinish(q, counter, folder) {
   }
 }
 
+/** What chat() makes of tool_choice (js/page/answer-parts.js); 'auto' is no form. */
+function askTools(q, counter, folder, hasVocabulary) {
+  for (const line of linesOf(folder, 'masks/tool-masks.jsonl')) {
+    const { tools, tool_choice, parallel_tool_calls, prefix, bytes, tokens, end, mask } = JSON.parse(line);
+    if (tool_choice === 'auto' || !hasVocabulary) continue;
+    const where = `format/masks/tools after ${short(prefix)}`;
+    const named = typeof tool_choice === 'object' ? tool_choice.function.name : undefined;
+    const chosen = tools.map((tool) => tool.function).filter(({ name }) => named === undefined || name === named);
+    const form = {
+      type: 'tools',
+      tools: chosen.map(({ name, parameters }) => ({ name, parameters: { ...parameters, type: 'object' } })),
+      parallel: parallel_tool_calls,
+    };
+    q.ask('whitespace', 'bounded');
+    q.ask('format', JSON.stringify(form), (answer) => {
+      counter.where = where;
+      counter.check(Boolean(answer.ok), `refused: ${answer.error}`);
+    });
+    q.ask('start');
+    for (const part of prefix) q.ask(typeof part === 'string' ? 'text' : 'token', `${part}`);
+    q.ask('bytes', '', (answer) => {
+      counter.where = where;
+      const special = tokens.length ? 'ff' : '';
+      counter.equal('bytes', answer.bytes, bytesOf([bytes, special].filter(Boolean).join()));
+      counter.equal('end', answer.end, end);
+    });
+    q.ask('mask', '', (answer) => {
+      counter.where = where;
+      const got = maskBytes(answer.mask);
+      for (const id of tokens) counter.check(Boolean((got[id >> 3] >> (id & 7)) & 1), `token ${id} is not allowed`);
+      for (const id of tokens) got[id >> 3] &= ~(1 << (id & 7)); // the mask is of ordinary ones
+      if (mask) checkMask(counter, got.toString('hex'), mask);
+    });
+  }
+}
+
 const MASKBENCH_SHARE = 0.9;
 const REJECTED_SHARE = 0.005;
 const SUITE_SHARE = 0.77;
@@ -427,6 +463,7 @@ export async function runFormat({ folder, counter, probe, model, hasVocabulary, 
   askChoice(q, counter, folder);
   if (hasVocabulary) askGbnf(q, counter, folder);
   askMasks(q, counter, folder, hasVocabulary);
+  askTools(q, counter, folder, hasVocabulary);
   if (hasVocabulary) askFinish(q, counter, folder);
   askSuite(q, counter, folder, (tell) => after.push(tell));
   askMaskBench(q, counter, folder, share, (tell) => after.push(tell));

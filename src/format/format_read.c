@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/quote_text.h"
 #include "format/choice.h"
+#include "format/format_tools.h"
 #include "format/gbnf.h"
 #include "format/regex.h"
 #include "format/schema.h"
@@ -134,6 +135,7 @@ static const form forms[] = {
     {"regex", {"regex", "flags"}, read_regex},
     {"choice", {"choices", ""}, read_choice},
     {"grammar", {"grammar", "root"}, read_grammar},
+    {"tools", {"tools", "parallel"}, qw_format_read_tools},
 };
 
 static qw_status check_members(const form *f, const qw_dom *root, qw_error *err)

@@ -58,6 +58,7 @@ typedef struct qw_node_array {
 struct qw_grammar {
     qw_expr_pool *pool;
     qw_whitespace whitespace;
+    uint32_t depth; /* containers that count as open around all of it */
     qw_grammar_node *nodes;
     qw_node *lists;
     qw_node_object *objects;

@@ -74,13 +74,15 @@ uint32_t qw_moves_walk(const qw_moves *moves, uint32_t state, qw_text bytes)
 
 uint32_t qw_moves_token(const qw_moves *moves, const qw_tokenizer *tokenizer, uint32_t state, int32_t id)
 {
+    qw_text bytes = qw_tokenizer_token_bytes(tokenizer, id);
     char code[QW_SPECIAL_BYTES];
     uint32_t next;
 
     qw_special_token_bytes(code, id);
     next = qw_moves_walk(moves, state, (qw_text){code, sizeof code});
     if (next != QW_STATE_DEAD || qw_tokenizer_type(tokenizer, id) != QW_TOKEN_NORMAL) return next;
-    return qw_moves_walk(moves, state, qw_tokenizer_token_bytes(tokenizer, id));
+    return bytes.n && memchr(bytes.bytes, QW_SPECIAL_MARK, bytes.n) ? QW_STATE_DEAD
+                                                                    : qw_moves_walk(moves, state, bytes);
 }
 
 /* A node on the way to the one at hand: the state behind it, and where its subtree ends. */
@@ -119,7 +121,8 @@ qw_status qw_mask_walk(const qw_vocabulary_trie *t, const qw_tokenizer *tokenize
         uint32_t first = t->first[node], n = t->first[node + 1] - first, next;
 
         while (top->end == node) top--;
-        next = moves->step(moves->self, top->state, t->byte[node]);
+        /* A token of a lone byte FF is no text, and not the mark of one that is none. */
+        next = t->byte[node] == QW_SPECIAL_MARK ? QW_STATE_DEAD : moves->step(moves->self, top->state, t->byte[node]);
         if (next == QW_STATE_DEAD) {
             node = t->next[node];
             continue;

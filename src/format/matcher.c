@@ -289,7 +289,7 @@ qw_status qw_matcher_new(qw_matcher **out, qw_grammar *grammar, qw_node node, qw
     m->o.g = grammar;
     m->o.pool = grammar->pool;
     qw_grammar_finish(grammar);
-    qw_opening_frame(&m->o, &(qw_frame){.kind = QW_FRAME_END});
+    qw_opening_frame(&m->o, &(qw_frame){.kind = QW_FRAME_END, .depth = grammar->depth});
     for (uint32_t i = QW_TRACE_LOST; i <= QW_TRACE_UNSURE; i++)
         qw_opening_frame(&m->o, &(qw_frame){.kind = QW_FRAME_TRACE, .pos = 256 + i});
     close_state(m); /* nothing: the dead state */

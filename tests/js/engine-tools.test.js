@@ -1,6 +1,7 @@
 // Thoughts and calls of tools through the public API: a processor dictates what the model writes.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { Ajv } from 'ajv';
 import { Engine, TINY, withCode } from './support/package.js';
 
 const user = (content) => ({ role: 'user', content });
@@ -12,7 +13,7 @@ const END = 4093; // <|endoftext|>
 
 /** @type {InstanceType<typeof Engine>} */
 let engine;
-before(async () => (engine = await Engine.load(TINY, { threads: 1, contextLength: 1024 })));
+before(async () => (engine = await Engine.load(TINY, { threads: 1, contextLength: 1024, maxRows: 8 })));
 after(() => engine.close());
 
 /** Settings under which the answer is `text`, then the end where `ends`. */
@@ -121,13 +122,57 @@ test('runTools() runs what is called and tells the model, until it answers', asy
   );
 });
 
+test('a call that is required comes, names a given tool, and its arguments fit, whatever the model would write', async () => {
+  const add = {
+    type: 'object',
+    properties: { a: { type: 'integer' }, b: { type: 'number' }, unit: { enum: ['m', 'km'] } },
+    required: ['a', 'b'],
+    additionalProperties: false,
+  };
+  const tools = [
+    { type: 'function', function: { name: 'now', parameters: { type: 'object', properties: {} } } },
+    { type: 'function', function: { name: 'add', parameters: add } },
+    { type: 'function', function: { name: 'free' } },
+    { type: 'function', function: { name: 'kept.apart', parameters: { $ref: '#/$defs/x', $defs: { x: add } } } },
+  ];
+  const validate = new Ajv({ strict: false }).compile(add);
+  /** @type {Set<string>} */
+  const names = new Set();
+  for (const parallel_tool_calls of [true, false])
+    for (const sampling of [{}, { temperature: 1, num_return_sequences: 4, seed: 5 }, { temperature: 2, seed: 8 }]) {
+      const settings = { template: TEMPLATE, tools, tool_choice: 'required', parallel_tool_calls, max_new_tokens: 160 };
+      const { sequences } = await engine.chat([user('What is the time?')], { ...settings, ...sampling }).result;
+      for (const { text, tool_calls, finish_reason, format } of sequences) {
+        assert.deepEqual([text, format.complete], ['', true]);
+        assert.ok(['tool_calls', 'length'].includes(finish_reason)); // a further call may end with the last token
+        assert.ok(tool_calls.length >= 1 && (parallel_tool_calls || tool_calls.length === 1));
+        for (const { function: called } of tool_calls) {
+          names.add(called.name);
+          const value = JSON.parse(called.arguments);
+          if (['add', 'kept.apart'].includes(called.name)) assert.ok(validate(value), called.arguments);
+        }
+      }
+    }
+  assert.ok([...names].every((name) => tools.some((tool) => tool.function.name === name)) && names.size > 1);
+  const tool_choice = { type: 'function', function: { name: 'add' } };
+  const { sequences } = await engine.chat([user('x')], { template: TEMPLATE, tools, tool_choice, max_new_tokens: 160 })
+    .result;
+  assert.deepEqual([...new Set(sequences[0].tool_calls.map((call) => call.function.name))], ['add']);
+});
+
 test('what cannot be done with tools is refused by name', async () => {
   const refused = (settings, text) =>
     assert.rejects(
       engine.chat([user('x')], { template: TEMPLATE, tools: TOOLS, ...settings }).result,
       withCode('usage', text),
     );
-  await refused({ tool_choice: 'required' }, /tool_choice "required": a call cannot be forced yet/);
+  await refused({ tool_choice: 'required', tools: [] }, /tool_choice is "required", and there are no tools/);
+  await refused({ tool_choice: 'required', response_format: { type: 'json_object' } }, /does not go with tool_choice/);
+  const odd = { type: 'function', function: { name: 'odd', parameters: { type: 'string' } } };
+  await refused({ tool_choice: 'required', tools: [odd] }, /tool "odd": the type of its parameters is "string"/);
+  const hard = { properties: { a: { type: 'string', pattern: '(?=a)b' } } };
+  const held = { type: 'function', function: { name: 'held', parameters: hard } };
+  await refused({ tool_choice: 'required', tools: [held] }, /tool "held": .*"\/properties\/a\/pattern" cannot be held/);
   await refused({ tool_choice: { type: 'function', function: { name: 'no' } } }, /names "no"; the tools are now, add/);
   await refused({ tool_choice: 'any' }, /tool_choice is "any"/);
   await refused({ tools: [TOOLS[0], TOOLS[0]] }, /two tools are named "now"/);
