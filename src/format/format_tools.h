@@ -4,7 +4,7 @@
 #ifndef QW_FORMAT_TOOLS_H
 #define QW_FORMAT_TOOLS_H
 
-#include "format/format_read.h"
+#include "format/format_maker.h"
 #include "format/schema_dom.h"
 
 /* root: {"type": "tools", "tools": [{"name": TEXT, "parameters": SCHEMA}, ...], "parallel": BOOLEAN}: one call, or with parallel one
