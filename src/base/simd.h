@@ -40,9 +40,13 @@
 #include "base/simd_native.h"
 #endif
 
-/* Before a loop of up to 16 rounds with constant bounds; before one that must stay a loop. */
+/* Before a loop of up to 16 rounds with constant bounds; before one that must stay a loop. With QW_ROLLED all stay loops. */
 #ifdef __clang__
+#ifdef QW_ROLLED
+#define QW_UNROLL _Pragma("clang loop unroll(disable)")
+#else
 #define QW_UNROLL _Pragma("clang loop unroll(full)")
+#endif
 #define QW_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #else
 #define QW_UNROLL _Pragma("GCC unroll 16")
