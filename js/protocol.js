@@ -81,6 +81,7 @@ import { qwenError } from './errors.js';
  *   selftest: [{ wasm: WasmChoice }, { ok: boolean, report: string }],
  *   tokenize: [{ prompts: Prompt[], parseSpecial: boolean }, Int32Array[]],
  *   detokenize: [{ ids: Int32Array, skipSpecial: boolean }, string],
+ *   checkFormat: [{ format: string }, import('./types.js').FormatReport],
  *   generate: [GenerateRequest, import('./types.js').Result],
  *   prefill: [{ prompt: Prompt }, { tokens: number }],
  *   forward: [ForwardRequest, { logits: Float32Array, hidden: Float32Array[] }],

@@ -234,6 +234,13 @@ export type ResponseFormat =
   /** GBNF as llama.cpp has it; root (default "root") is the rule to begin with, <[id]> and <name> are tokens. */
   | { type: 'grammar'; grammar: string; root?: string };
 
+/** What checkFormat() tells; pointers are into the schema, "" for all of it or a form of another type. */
+export interface FormatReport {
+  ok: boolean;
+  notes: string[];
+  unsupported: Array<{ pointer: string; keyword: string; why: string }>;
+}
+
 export interface RunOptions {
   /** Unsigned 32-bit; default: random, and told in Result. Row r has the seed (seed + r) mod 2^32. */
   seed?: number;

@@ -49,6 +49,10 @@ qw_status qw_engine_tokenize(qw_engine *e, qw_text text, const qw_tokenize_optio
 qw_status qw_engine_detokenize(qw_engine *e, const int32_t *ids, size_t n, bool skip_special, qw_text *text,
                                qw_error *err);
 
+/* What of a response_format (api.d.ts' object as JSON text) can be held: the JSON of checkFormat()'s result, borrowed until the next
+ * call. Errors: memory. */
+qw_status qw_engine_check_format(qw_engine *e, qw_text format, qw_text *json, qw_error *err);
+
 /* Prompts of n_rows rows, concatenated, without padding; lengths[r] ids each. */
 typedef struct qw_prompts {
     const int32_t *ids;

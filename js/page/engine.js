@@ -5,7 +5,15 @@ import { attempt, park } from './attempts.js';
 import { Call } from './call.js';
 import { qwenError, throwIfAborted } from '../errors.js';
 import { forwardRequest } from './forward.js';
-import { GenerationRun, packSettings, StoppingRows, takenSettings, wellFormed, withSuggestion } from './generation.js';
+import {
+  formatAsText,
+  GenerationRun,
+  packSettings,
+  StoppingRows,
+  takenSettings,
+  wellFormed,
+  withSuggestion,
+} from './generation.js';
 import { begin } from './load-request.js';
 import { plainMessages, plainTools } from './plain.js';
 import { checkedIds, checkedText, Conversations, isMessages, textPrompts } from './prompts.js';
@@ -126,6 +134,15 @@ export class Engine {
     const prompts = texts.map((one, i) => ({ text: wellFormed(checkedText(one, `text ${i}`), 'the text', []) }));
     const rows = await this.#request('tokenize', { prompts, parseSpecial: parse_special });
     return Array.isArray(text) ? padded(rows, this.info.padTokenId ?? this.info.eosTokenIds[0] ?? 0) : rows[0];
+  }
+
+  /**
+   * What of a response_format can be held, before any answer: of a schema everything that cannot, by pointers into it.
+   * @param {import('../types.js').ResponseFormat} response_format
+   * @returns {Promise<import('../types.js').FormatReport>}
+   */
+  async checkFormat(response_format) {
+    return this.#request('checkFormat', { format: formatAsText(response_format) });
   }
 
   /**

@@ -171,8 +171,8 @@ export function packSettings(settings, { custom, chat, fileStops }) {
  * A response_format as C reads it: JSON text, a RegExp as its source and flags.
  * @param {any} format
  */
-function formatAsText(format) {
-  if (typeof format !== 'object' || typeof format.type !== 'string') {
+export function formatAsText(format) {
+  if (typeof format !== 'object' || typeof format?.type !== 'string') {
     throw qwenError('usage', `response_format is ${JSON.stringify(format)}: an object with a type is wanted`);
   }
   const { regex } = format;

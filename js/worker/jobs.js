@@ -67,6 +67,11 @@ export class Jobs {
     return this.#wasm.detokenize(ids, skipSpecial);
   }
 
+  /** @param {string} format */
+  checkFormat(format) {
+    return this.#wasm.checkFormat(format);
+  }
+
   /**
    * @param {import('../protocol.js').GenerateRequest} request
    * @param {JobPort} port

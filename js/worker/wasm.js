@@ -7,6 +7,7 @@ import { instantiate } from './instance.js';
 /** Every export of src/hosts/wasm.c; scripts compare the list with the built module. */
 export const EXPORTS = [
   'alloc',
+  'check_format',
   'close',
   'detokenize',
   'end',
@@ -188,6 +189,18 @@ export class Wasm {
     return this.#with([ids], (at) => {
       this.#check(this.#call('detokenize', this.#engine, at, ids.length, skipSpecial ? 1 : 0));
       return this.#text();
+    });
+  }
+
+  /**
+   * What of a response_format can be held.
+   * @param {string} format JSON
+   */
+  checkFormat(format) {
+    const text = encoder.encode(format);
+    return this.#with([text], (at) => {
+      this.#check(this.#call('check_format', this.#engine, at, text.length));
+      return JSON.parse(this.#text());
     });
   }
 

@@ -159,6 +159,8 @@ class EngineWorker {
       }
       case 'detokenize':
         return { value: this.#ready().detokenize(message.ids, message.skipSpecial) };
+      case 'checkFormat':
+        return { value: this.#ready().checkFormat(message.format) };
       case 'generate':
         return { value: await this.#ready().generate(message, request.port) };
       case 'prefill': {

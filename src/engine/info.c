@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "engine/selftest.h"
+#include "format/format_check.h"
 #include "generation/session_json.h"
 #include "generation/settings_parse.h"
 #include "generation/settings_table.h"
@@ -166,6 +167,14 @@ qw_status qw_engine_detokenize(qw_engine *e, const int32_t *ids, size_t n, bool 
     e->out.n = 0;
     QW_TRY(qw_tokenizer_decode(e->model.tokenizer, ids, n, skip_special, &e->out, err));
     *text = (qw_text){e->out.bytes, e->out.n};
+    return QW_OK;
+}
+
+qw_status qw_engine_check_format(qw_engine *e, qw_text format, qw_text *json, qw_error *err)
+{
+    e->out.n = 0;
+    QW_TRY(qw_format_check(&e->out, format, e->model.tokenizer, err));
+    *json = (qw_text){e->out.bytes, e->out.n};
     return QW_OK;
 }
 

@@ -13,6 +13,7 @@ typedef struct qw_format_maker {
     qw_grammar *grammar;
     const qw_tokenizer *tokenizer;
     qw_buf *notes;
+    qw_buf *report; /* where given: qw_schema_compile's, of a schema */
 } qw_format_maker;
 
 typedef struct qw_language {

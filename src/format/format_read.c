@@ -68,7 +68,7 @@ static qw_status compile(const qw_format_maker *m, qw_text schema, bool lenient,
 {
     qw_schema_options options = {.lenient = lenient, .notes = m->notes};
 
-    return qw_schema_compile(m->grammar, m->pool, schema, &options, &out->node, NULL, err);
+    return qw_schema_compile(m->grammar, m->pool, schema, &options, &out->node, m->report, err);
 }
 
 static qw_status read_object(const qw_format_maker *m, const qw_dom *root, qw_language *out, qw_error *err)

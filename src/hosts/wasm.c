@@ -31,6 +31,7 @@ QWX int32_t qwx_info(qwx_engine *x);
 QWX int32_t qwx_tokenize(qwx_engine *x, const char *text, size_t n, int32_t parse_special, const int32_t *blocked,
                          size_t n_blocked);
 QWX int32_t qwx_detokenize(qwx_engine *x, const int32_t *ids, size_t n, int32_t skip_special);
+QWX int32_t qwx_check_format(qwx_engine *x, const char *format, size_t n);
 QWX int32_t qwx_generate(qwx_engine *x, const int32_t *ids, const int32_t *lengths, int32_t n_rows,
                          const char *settings, size_t n_settings, const char *stops, size_t n_stops,
                          int32_t padding_width);
@@ -149,6 +150,11 @@ QWX int32_t qwx_tokenize(qwx_engine *x, const char *text, size_t n, int32_t pars
 
     x->out = (qw_text){(const char *)ids, n_ids * sizeof *ids};
     return (int32_t)status;
+}
+
+QWX int32_t qwx_check_format(qwx_engine *x, const char *format, size_t n)
+{
+    return (int32_t)qw_engine_check_format(x->engine, (qw_text){format, n}, &x->out, &x->error);
 }
 
 QWX int32_t qwx_detokenize(qwx_engine *x, const int32_t *ids, size_t n, int32_t skip_special)

@@ -215,6 +215,42 @@ test('what a schema asks that cannot be held is refused by pointer, or passed ov
   assert.ok(JSON.parse(sequences[0].text).length <= 5);
 });
 
+test('checkFormat tells all that cannot be held, by pointer, and what was passed over', async () => {
+  const held = { ok: true, notes: [], unsupported: [] };
+  for (const form of [
+    json(PERSON),
+    { type: 'text' },
+    { type: 'regex', regex: /a+/ },
+    { type: 'choice', choices: ['a'] },
+  ])
+    assert.deepEqual(await engine.checkFormat(form), held);
+  const two = { properties: { a: { pattern: '(?=x)' }, b: { items: { $ref: 'https://example.com/x' } } } };
+  const { ok, unsupported } = await engine.checkFormat(json(two));
+  assert.equal(ok, false);
+  assert.deepEqual(
+    unsupported.map(({ pointer, keyword }) => [pointer, keyword]),
+    [
+      ['/properties/a/pattern', 'pattern'],
+      ['/properties/b/items/$ref', '$ref'],
+    ],
+  );
+  assert.ok(unsupported.every(({ why }) => why.length > 10));
+  const lenient = await engine.checkFormat(json(two, { lenient: true }));
+  assert.deepEqual([lenient.ok, lenient.notes.length], [true, 2]);
+  for (const [form, words] of /** @type {[any, RegExp][]} */ ([
+    [{ type: 'regex', regex: '(a' }, /character/],
+    [{ type: 'grammar', grammar: 'root ::= x' }, /line 1/],
+    [json({ type: 'string', minLength: 3, maxLength: 2 }), /no value meets/],
+    [{ type: 'yaml' }, /type is "yaml"/],
+  ])) {
+    const report = await engine.checkFormat(form);
+    assert.equal(report.ok, false);
+    assert.match(report.unsupported[0].why, words);
+  }
+  await assert.rejects(engine.checkFormat(/** @type {any} */ ('json')), withCode('usage', /an object with a type/));
+  assert.equal((await sequencesOf({ max_new_tokens: 2 }))[0].token_ids.length, 2, 'the engine goes on');
+});
+
 test('hostile schemas end: deep, wide, of many choices, large', async () => {
   let deep = /** @type {any} */ ({ type: 'integer' });
   for (let i = 0; i < 100; i++) deep = { type: 'array', items: deep, minItems: 1, maxItems: 1 };
