@@ -1,6 +1,7 @@
 // Running a loaded model through the built package in Node: text, logits, generation, stopping, aborting, closing.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { Engine, greedy, QwenError, selfTest, TINY, withCode } from './support/package.js';
 
@@ -672,7 +673,12 @@ test('close() rejects what runs and what waits, and all calls afterwards; twice 
   const other = await Engine.load(TINY, { threads: 2 });
   const { info } = other;
   const run = other.generate(PROMPT, { eos_token_id: [] });
-  const calls = [run.result, chunksOf(run), other.tokenize('x'), other.forward({ input_ids: [[1]] })];
+  const begun = new EventEmitter();
+  const read = async () => {
+    for await (const chunk of run) begun.emit('chunk', chunk);
+  };
+  const first = once(begun, 'chunk');
+  const calls = [run.result, read(), other.tokenize('x'), other.forward({ input_ids: [[1]] })];
   const faults = Promise.all(
     calls.map((call) =>
       call.then(
@@ -681,7 +687,7 @@ test('close() rejects what runs and what waits, and all calls afterwards; twice 
       ),
     ),
   );
-  await new Promise((resolve) => setTimeout(resolve, 30));
+  await first;
   await other.close();
   await other.close();
   assert.deepEqual(await faults, ['closed', 'closed', 'closed', 'closed']);

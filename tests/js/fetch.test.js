@@ -118,7 +118,8 @@ test('of a file of 2.5 GB only pieces are held at a time, and positions beyond 2
     }
   };
   await take(2e7);
-  await new Promise((resolve) => setTimeout(resolve, 200)); // a reader that takes its time holds the server up
+  // A reader that takes its time holds the server up.
+  for (let before = -1; before !== sent; await new Promise((resolve) => setTimeout(resolve, 50))) before = sent;
   assert.ok(sent - taken < 3e7, `${sent} bytes were sent, ${taken} taken`);
   await take(size - first);
   file.close();
@@ -145,7 +146,8 @@ test('503 twice and then an answer is an answer', async () => {
 
 test('429 is waited out as long as the server says', async (t) => {
   const url = stub.serve('/slowdown', BYTES, { failures: [{ status: 429, retryAfter: '1' }] });
-  const timers = t.mock.method(globalThis, 'setTimeout');
+  const { setTimeout } = globalThis;
+  const timers = t.mock.method(globalThis, 'setTimeout', (run, ms) => setTimeout(run, ms === 1000 ? 0 : ms));
   const file = await HttpFile.open(url, options());
   assert.ok(timers.mock.calls.some((call) => call.arguments[1] === 1000));
   assert.deepEqual(await readAll(file), BYTES);
@@ -223,9 +225,11 @@ test('an aborted read rejects at once, and no connection stays', async () => {
   const control = new AbortController();
   const url = stub.serve('/drip', BYTES, { dripMs: 50 });
   const file = await HttpFile.open(url, options({ signal: control.signal }));
-  const reading = readAll(file);
-  setTimeout(() => control.abort(), 30);
-  await assert.rejects(reading, code('aborted', /aborted/));
+  const had = await file.fill(new Uint8Array(1000), 0);
+  const reading = assert.rejects(readAll(file, had), code('aborted', /aborted/));
+  control.abort();
+  await reading;
+  assert.equal(await stub.asked.at(-1).whole, false);
 });
 
 test('a token goes to its own origin and not along a redirect to another', async () => {
@@ -316,13 +320,14 @@ test('where a request with a range fails, a plain one brings the file', async ()
 });
 
 test('a download that has begun outlasts many failures; one that has not gives up after a few', async () => {
+  // The pauses double: with twelve of them they come to some 50 ms.
   const failures = Array.from({ length: 12 }, () => ({ status: 503 }));
   const url = stub.serve('/outage', BYTES, { cuts: [100_000] });
-  const file = await HttpFile.open(url, options({ retryMs: 1 }));
+  const file = await HttpFile.open(url, options({ retryMs: 1 / 64 }));
   stub.serve('/outage', BYTES, { failures: [...failures] });
   assert.deepEqual(await readAll(file), BYTES);
   stub.serve('/outage', BYTES, { failures: [...failures] });
-  await assert.rejects(HttpFile.open(url, options({ retryMs: 1 })), code('network', /after 5 attempts/));
+  await assert.rejects(HttpFile.open(url, options({ retryMs: 1 / 64 })), code('network', /after 5 attempts/));
 });
 
 test('a failure in Node says why', async () => {
@@ -333,16 +338,21 @@ test('a failure in Node says why', async () => {
   await assert.rejects(HttpFile.open(`http://127.0.0.1:${port}/x`, options()), code('network', /ECONNREFUSED/));
 });
 
-test('what is closed asks for nothing more', async () => {
+test('what is closed asks for nothing more', async (t) => {
   const url = stub.serve('/closing', BYTES, { cuts: [50_000] });
-  const file = await HttpFile.open(url, options({ retryMs: 100 }));
-  const reading = assert.rejects(readAll(file), code('closed', /closed/));
+  const retryMs = 100;
+  const file = await HttpFile.open(url, options({ retryMs }));
+  const again = stub.nextRequest('/closing');
   stub.serve('/closing', BYTES, { hang: true });
-  while (stub.asked.at(-1).path !== '/closing' || stub.asked.filter((one) => one.path === '/closing').length < 2)
-    await new Promise((resolve) => setTimeout(resolve, 10));
+  const reading = assert.rejects(readAll(file), code('closed', /closed/));
+  await again;
+  const timers = t.mock.method(globalThis, 'setTimeout');
   file.close();
   await reading;
+  assert.equal(await stub.asked.at(-1).whole, false);
   const asked = stub.asked.length;
-  await new Promise((resolve) => setTimeout(resolve, 250));
-  assert.equal(stub.asked.length, asked);
+  await (await fetch(`${stub.url}none`)).text(); // behind which a request made at once would have come
+  assert.equal(stub.asked.length, asked + 1);
+  const pauses = timers.mock.calls.filter((call) => Number(call.arguments[1]) <= retryMs);
+  assert.equal(pauses.length, 0, 'nothing is waited for before another attempt');
 });

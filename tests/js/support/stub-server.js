@@ -1,4 +1,5 @@
 // A web server with faults: each path has its bytes and its switches. Requests are written down.
+import { EventEmitter, once } from 'node:events';
 import http from 'node:http';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 
@@ -27,13 +28,19 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 export async function startStub() {
   /** @type {Map<string, { bytes: Buffer } & Switches>} */
   const files = new Map();
-  /** @type {{ path: string, range: string | undefined, headers: http.IncomingHttpHeaders }[]} */
+  /**
+   * whole: of the answer, when its connection is done with it: whether all of it was sent.
+   * @type {{ path: string, range: string | undefined, headers: http.IncomingHttpHeaders, whole: Promise<boolean> }[]}
+   */
   const asked = [];
+  const arrivals = new EventEmitter();
 
   const server = http.createServer(async (request, response) => {
     const { pathname } = new URL(`http://stub${request.url}`);
     const range = request.headers.range;
-    asked.push({ path: pathname, range, headers: request.headers });
+    const whole = new Promise((resolve) => response.on('close', () => resolve(response.writableFinished)));
+    asked.push({ path: pathname, range, headers: request.headers, whole });
+    arrivals.emit(pathname);
     const file = files.get(decodeURIComponent(pathname));
     if (!file) return response.writeHead(404, { 'Content-Type': 'text/html' }).end('<html>no</html>');
     if (file.hang) return undefined;
@@ -97,6 +104,11 @@ export async function startStub() {
   return {
     url: `http://127.0.0.1:${port}/`,
     asked,
+    /**
+     * Resolves when the path is asked for the next time.
+     * @param {string} path
+     */
+    nextRequest: (path) => once(arrivals, path),
     /**
      * @param {string} path
      * @param {Uint8Array | string} bytes
