@@ -16,7 +16,7 @@ const KINDS = [
   { name: 'browser', title: 'browser tests', run: kinds.browserTests, aside: true },
   { name: 'js', title: 'JavaScript tests in Node', run: kinds.jsTests },
   { name: 'conformance', title: 'conformance', run: kinds.conformance },
-  { name: 'fuzz', title: 'fuzzing', run: ({ long }) => kinds.fuzz(long ? 600 : 15) },
+  { name: 'fuzz', title: 'fuzzing', run: ({ long }) => kinds.fuzz(long ? 600 : 10) },
   { name: 'budgets', title: 'sizes', run: kinds.budgets },
 ];
 
