@@ -234,6 +234,14 @@ export type ResponseFormat =
   /** GBNF as llama.cpp has it; root (default "root") is the rule to begin with, <[id]> and <name> are tokens. */
   | { type: 'grammar'; grammar: string; root?: string };
 
+/** What choose() tells: the most probable choice, each one's log-probability as a whole answer, and their shares of 1 among the choices. */
+export interface Choice {
+  index: number;
+  text: string;
+  logprobs: number[];
+  probabilities: number[];
+}
+
 /** What checkFormat() tells; pointers are into the schema, "" for all of it or a form of another type. */
 export interface FormatReport {
   ok: boolean;

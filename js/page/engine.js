@@ -1,5 +1,6 @@
 // The public Engine, on the page's side: arguments are checked and made plain here, the work is a worker's. Calls wait in one
 // queue; a signal rejects its call at once, and the queue goes on when the worker has come to rest.
+import { checkedChoices, mostProbable, scoreOf } from './choose.js';
 import { AnswerParts, formOfCalls, readingOf } from './answer-parts.js';
 import { attempt, park } from './attempts.js';
 import { Call } from './call.js';
@@ -134,6 +135,35 @@ export class Engine {
     const prompts = texts.map((one, i) => ({ text: wellFormed(checkedText(one, `text ${i}`), 'the text', []) }));
     const rows = await this.#request('tokenize', { prompts, parseSpecial: parse_special });
     return Array.isArray(text) ? padded(rows, this.info.padTokenId ?? this.info.eosTokenIds[0] ?? 0) : rows[0];
+  }
+
+  /**
+   * Which of some texts is the most probable answer. All are scored, each with the end of the answer behind it; nothing is
+   * sampled, and the prompt is read once.
+   * @param {string | Message[]} input messages: as chat() would send them
+   * @param {string[]} choices
+   * @param {{ per?: 'text' | 'token', signal?: AbortSignal }} [options] per 'token': by the mean over a choice's tokens
+   * @returns {Promise<import('../types.js').Choice>}
+   */
+  async choose(input, choices, { per = 'text', signal } = {}) {
+    throwIfAborted(signal);
+    this.#checkOpen();
+    const texts = checkedChoices(choices, per);
+    const prompt = isMessages(input)
+      ? await this.#parts.conversations.prompt(input, { signal }, true)
+      : textPrompts(input).prompts[0];
+    const [begun, ...answers] = await this.#request('tokenize', {
+      prompts: [prompt, ...texts.map((text, i) => ({ text: wellFormed(text, `choices[${i}]`, []) }))],
+      parseSpecial: true,
+    });
+    const scored = [];
+    for (const answer of answers) {
+      const ids = Int32Array.from([...answer, ...this.info.eosTokenIds.slice(0, 1)]);
+      const input_ids = [Int32Array.from([...begun, ...ids.subarray(0, -1)])];
+      const { logits } = await this.forward({ input_ids, logits_to_keep: ids.length, signal });
+      scored.push(scoreOf(logits, ids, this.info.vocabSize));
+    }
+    return mostProbable(texts, scored, per);
   }
 
   /**

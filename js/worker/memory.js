@@ -9,8 +9,8 @@ const STACK_BYTES = 256 << 10;
 const THREAD_BYTES = (128 << 10) + (16 << 10);
 /** Static data, and room for what is passed in and out of a call. */
 const RUNTIME_BYTES = 4 << 20;
-/** The most that forms of answers may take. */
-const FORMAT_BYTES = 128 << 20;
+/** The most that it may grow by: what forms of answers take, with room. */
+const FORMAT_BYTES = 64 << 20;
 
 /**
  * Pages of the memory that holds a heap of so many bytes and the module itself.
@@ -23,8 +23,8 @@ export function pagesFor(heapBytes, threads) {
 }
 
 /**
- * A memory of that size, or 'memory' where the machine refuses it. Only a response_format makes it grow: by the trie of
- * the vocabulary and the states of the form, once one is asked for.
+ * A memory of that size, or 'memory' where the machine refuses it. It grows where that is not enough: by the trie of
+ * the vocabulary and the states of a form, once a response_format is asked for.
  * @param {number} pages
  * @param {boolean} shared
  */

@@ -10,6 +10,9 @@ let engine;
 before(async () => (engine = await Engine.load(TINY, { threads: 1, contextLength: 512 })));
 after(() => engine.close());
 
+/** A processor that dictates ids. @param {number} prompt its length @param {number[]} ids */
+const script = (prompt, ids) => new URL(`./support/processor-script.mjs?prompt=${prompt}&ids=${ids}`, import.meta.url);
+
 const regex = (pattern) => ({ type: 'regex', regex: pattern });
 const choice = (...choices) => ({ type: 'choice', choices });
 
@@ -117,6 +120,40 @@ test('what cannot be held is refused by name before the first token', async () =
     const run = engine.generate(PROMPT, { response_format });
     await assert.rejects(run.result, withCode('usage', words), JSON.stringify(response_format));
   }
+});
+
+test('choose() tells how probable each choice is as the answer, as the logits of the whole have it', async () => {
+  const choices = [' a', ' a single man', ' zebra', ' no'];
+  const { index, text, logprobs, probabilities } = await engine.choose(PROMPT, choices);
+  assert.equal(text, choices[index]);
+  assert.equal(Math.max(...logprobs), logprobs[index]);
+  assert.ok(Math.abs(probabilities.reduce((sum, one) => sum + one, 0) - 1) < 1e-9);
+  const prompt = [...(await engine.tokenize(PROMPT))];
+  for (const [i, choice] of choices.entries()) {
+    const ids = [...(await engine.tokenize(choice)), engine.info.eosTokenIds[0]];
+    const settings = { max_new_tokens: ids.length, logprobs: 0, logits_processor: script(prompt.length, ids) };
+    const chunks = [];
+    for await (const chunk of engine.generate(PROMPT, settings)) chunks.push(...(chunk.logprobs ?? []));
+    const sum = chunks.reduce((total, { raw }) => total + raw, 0);
+    assert.ok(Math.abs(sum - logprobs[i]) < 1e-3 * ids.length, `${choice}: ${logprobs[i]}, step by step ${sum}`);
+  }
+  const mean = await engine.choose(PROMPT, choices, { per: 'token' });
+  assert.deepEqual(mean.logprobs, logprobs);
+  assert.notDeepEqual(mean.probabilities, probabilities);
+  const chat = await engine.choose([{ role: 'user', content: 'Well?' }], ['yes', 'no', 'yes and no']);
+  assert.equal(chat.probabilities.length, 3);
+});
+
+test('choose() refuses what is no choice by name', async () => {
+  for (const [choices, options, words] of /** @type {[any, any, RegExp][]} */ ([
+    [[], {}, /choices is \[\]/],
+    ['a', {}, /choices is "a"/],
+    [['a', 1], {}, /choices\[1\] is number/],
+    [['a', 'b', 'a'], {}, /choices\[2\] is "a" again/],
+    [['a'], { per: 'word' }, /per is "word"/],
+  ]))
+    await assert.rejects(engine.choose(PROMPT, choices, options), withCode('usage', words));
+  await assert.rejects(engine.choose(PROMPT, ['a'], { signal: AbortSignal.abort() }), withCode('aborted'));
 });
 
 test('a chat has a form too', async () => {
