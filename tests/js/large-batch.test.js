@@ -19,7 +19,7 @@ test('a batch of many short prompts and a long one gives its result', async () =
 });
 
 test('log-probabilities of the whole vocabulary: for the rows that fit, else refused before the first token', async () => {
-  const engine = await Engine.load(TINY, { maxRows: 256, contextLength: 4096, threads: 1 });
+  const engine = await Engine.load(TINY, { maxRows: 256, contextLength: 1800, threads: 1 });
   const { vocabSize } = engine.info;
   const settings = { max_new_tokens: 2, do_sample: true, seed: 1, eos_token_id: [], logprobs: vocabSize };
   const chunks = [];
@@ -35,7 +35,8 @@ test('log-probabilities of the whole vocabulary: for the rows that fit, else ref
     (async () => {
       for await (const chunk of many) seen.push(chunk);
     })(),
-    (/** @type {any} */ error) => error.code === 'memory' && error.message.includes(`logprobs ${vocabSize} of 256 rows`),
+    (/** @type {any} */ error) =>
+      error.code === 'memory' && error.message.includes(`logprobs ${vocabSize} of 256 rows`),
   );
   assert.equal(seen.length, 0);
   const again = await engine.generate(ids(5), { max_new_tokens: 2, eos_token_id: [] }).result;
