@@ -154,3 +154,16 @@ test('templates find the special tokens that the files name', async (t) => {
   assert.match(await none({}), /^\[\|\|<\|/);
   assert.ok(!('tokenTexts' in engine.info) && !('templates' in engine.info));
 });
+
+test('a turn of calls alone, whose content is null, is an empty one under the built-in template', async () => {
+  const call = { id: '1', type: 'function', function: { name: 'now', arguments: '{}' } };
+  const messages = [
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: null, tool_calls: [call] },
+    { role: 'tool', tool_call_id: '1', content: '3' },
+  ];
+  assert.equal(
+    await engine.applyChatTemplate(messages, { template: 'chatml' }),
+    '<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n<|im_end|>\n<|im_start|>tool\n3<|im_end|>\n',
+  );
+});
