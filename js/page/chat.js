@@ -3,7 +3,7 @@ import { changed } from './traces.js';
 
 /** ChatML, for models that bring no template. */
 export const CHATML =
-  "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + (message.content or '') + '<|im_end|>\\n' }}{% endfor %}" +
+  "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + ((message.content or '') if message.tool_calls else message.content) + '<|im_end|>\\n' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
 /**

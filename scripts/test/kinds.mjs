@@ -7,7 +7,7 @@ import { WASM_BUILDS } from '../build/wasm.mjs';
 import { cmakeBuild, configure } from '../lib/cmake.mjs';
 import { filesIn, SHARED_FIXTURES } from '../lib/files.mjs';
 import { CHECKS } from '../lib/lint.mjs';
-import { nodeWithRelaxedSimd } from '../lib/node-relaxed.mjs';
+import { nodeWithRelaxedSimd, wasmCommand } from '../lib/node-relaxed.mjs';
 import { at, captureAside, inParallel, quietly, say } from '../lib/run.mjs';
 
 const CORES = 2;
@@ -87,8 +87,9 @@ export async function threadTests() {
 /** The tests that a wasm build's program holds, as commands. */
 function wasmPrograms(build, node) {
   const program = at('build/wasm-tests', `tests${build}.js`);
-  const names = quietly(node, [program]).trim().split('\n');
-  return names.map((name) => ({ name: `${name}${build}`, command: [node, program, name] }));
+  const command = [...wasmCommand(node), program];
+  const names = quietly(command[0], command.slice(1)).trim().split('\n');
+  return names.map((name) => ({ name: `${name}${build}`, command: [...command, name] }));
 }
 
 /**
