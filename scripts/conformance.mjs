@@ -15,7 +15,7 @@ import { hasChromium, runChromium } from './conformance/chromium.mjs';
 import { Counter } from './conformance/counter.mjs';
 import { runFormat } from './conformance/format.mjs';
 import { cmakeBuild } from './lib/cmake.mjs';
-import { nodeWithRelaxedSimd, wasmCommand } from './lib/node-relaxed.mjs';
+import { nodeWithRelaxedSimd } from './lib/node-relaxed.mjs';
 import { at, captureAside, inParallel, say, script } from './lib/run.mjs';
 
 const PARTS = ['tokenizer', 'checkpoints', 'processors', 'stopping', 'chat', 'real', 'exact', 'types', 'format'];
@@ -44,7 +44,7 @@ function commandOf(program, build) {
   const node = build === 'base' ? process.execPath : nodeWithRelaxedSimd();
   if (!node) return null;
   cmakeBuild('wasm', name);
-  return [...wasmCommand(node), at('build/wasm-tests', `${name}.js`)];
+  return [node, at('build/wasm-tests', `${name}.js`)];
 }
 
 /** The part format, which asks a program of its own. */

@@ -17,6 +17,3 @@ export function nodeWithRelaxedSimd() {
   if (hasRelaxedSimd()) return process.execPath;
   return existsSync(OWN) ? OWN : null;
 }
-
-/** What runs a C program that was built as wasm (build/wasm-tests/) in that Node. @param {string} node */
-export const wasmCommand = (node) => [node, '--require', at('scripts/lib/no-wait-async.cjs')];
