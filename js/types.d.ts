@@ -276,7 +276,7 @@ export interface ChatOptions {
   tools?: unknown[];
   /** 'auto' (default) leaves calls to the model, 'none' reads none. 'required' or a tool's name: the answer is one or more calls (one without parallel_tool_calls) whose arguments fit the tool's parameters; with a response_format it is refused. */
   tool_choice?: ToolChoice;
-  /** false: the calls after the first are left out. Default true. */
+  /** false: the calls after the first are left out. Default true; where tool_choice requires a call, further ones are allowed only with true. */
   parallel_tool_calls?: boolean;
   /** 'lenient' (default) also takes an answer that is one bare or fenced call of a given tool. */
   tool_parsing?: 'strict' | 'lenient';

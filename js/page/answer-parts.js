@@ -205,7 +205,7 @@ export function formOfCalls({ tool_choice: choice = 'auto', parallel_tool_calls 
   return {
     type: 'tools',
     tools: chosen.map(({ name, parameters }) => ({ name, parameters: objectSchema(name, parameters ?? {}) })),
-    parallel: parallel_tool_calls ?? true,
+    parallel: parallel_tool_calls ?? false, // a small model that may go on calling does, to the end of its budget
   };
 }
 

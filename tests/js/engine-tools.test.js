@@ -154,6 +154,9 @@ test('a call that is required comes, names a given tool, and its arguments fit, 
       }
     }
   assert.ok([...names].every((name) => tools.some((tool) => tool.function.name === name)) && names.size > 1);
+  const one = { template: TEMPLATE, tools, tool_choice: 'required', max_new_tokens: 300 };
+  const only = await engine.chat([user('x')], one).result;
+  assert.equal(only.sequences[0].tool_calls.length, 1, 'further calls only where they are asked for');
   const tool_choice = { type: 'function', function: { name: 'add' } };
   const { sequences } = await engine.chat([user('x')], { template: TEMPLATE, tools, tool_choice, max_new_tokens: 160 })
     .result;
